@@ -41,21 +41,22 @@ class WriteBatch(Generic[Item, Result]):
             while self._waiting:
                 if len(self._waiting) < self._most:
                     await asyncio.sleep(GATHER_S)
-                await self._write_next()
+                taken, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                if taken:  # else another lane took them
+                    await self._write_some(taken)
         finally:
             self._free_lanes += 1
 
-    async def _write_next(self) -> None:
-        taken, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-        if not taken:  # another lane took them
-            return
+    async def _write_some(self, taken: Sequence[tuple[Item, asyncio.Future[Result]]]) -> None:
+        items = [item for item, _ in taken]
         try:
-            items = [item for item, _ in taken]
             try:
                 results = await self._write(items)
             except Deadlock:  # the other transaction has ended now
                 results = await self._write(items)
-            self._give(taken, results)
+            for (_, written), result in zip(taken, results, strict=True):
+                if not written.done():
+                    written.set_result(result)
         except HeadwaterError as error:
             self._fail(taken, error)
         except asyncio.CancelledError as error:
@@ -64,20 +65,9 @@ class WriteBatch(Generic[Item, Result]):
         except Exception as error:  # noqa: BLE001  one bad item must not fail the others
             if len(taken) == 1:
                 self._fail(taken, error)
-            else:
-                await self._write_one_by_one(taken)
-
-    async def _write_one_by_one(self, taken: Sequence[tuple[Item, asyncio.Future[Result]]]) -> None:
-        for pair in taken:
-            try:
-                self._give([pair], await self._write([pair[0]]))
-            except Exception as error:  # noqa: BLE001  the caller of `add` gets it
-                self._fail([pair], error)
-
-    def _give(self, taken: Sequence[tuple[Item, asyncio.Future[Result]]], results: Sequence[Result]) -> None:
-        for (_, written), result in zip(taken, results, strict=True):
-            if not written.done():
-                written.set_result(result)
+                return
+            for pair in taken:
+                await self._write_some([pair])
 
     def _fail(self, taken: Sequence[tuple[Item, asyncio.Future[Result]]], error: BaseException) -> None:
         for _, written in taken:

@@ -171,10 +171,8 @@ def unavailable() -> Iterator[None]:
         raise Deadlock(first_line(error)) from error
     except psycopg.errors.QueryCanceled as error:
         raise QueryTimedOut(first_line(error)) from error
-    except (
-        psycopg.errors.IdleInTransactionSessionTimeout,
-        psycopg.OperationalError,
-    ) as error:  # also PoolTimeout and PoolClosed
+    # PoolTimeout and PoolClosed are OperationalErrors.
+    except (psycopg.errors.IdleInTransactionSessionTimeout, psycopg.OperationalError) as error:
         raise DatabaseUnavailable(first_line(error)) from error
 
 

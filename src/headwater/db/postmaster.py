@@ -7,6 +7,7 @@ cluster is left: two servers on one cluster corrupt it.
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 LOCK_NAME = "postmaster.pid"
@@ -15,8 +16,11 @@ _PROC = Path("/proc")
 
 
 def postmaster_pid(cluster: Path) -> int | None:
-    pid = _pid_in(cluster / LOCK_NAME)
-    return pid if pid is not None and _is_running_postgres(pid) else None
+    try:
+        pid = int((cluster / LOCK_NAME).read_text().split("\n", 1)[0])
+    except (OSError, ValueError):
+        return None
+    return pid if _is_running_postgres(pid) else None
 
 
 def clear_stale_locks(cluster: Path, socket_dir: Path) -> bool:
@@ -30,29 +34,18 @@ def clear_stale_locks(cluster: Path, socket_dir: Path) -> bool:
     return True
 
 
-def _pid_in(lock: Path) -> int | None:
-    try:
-        return int(lock.read_text().split("\n", 1)[0])
-    except (OSError, ValueError):
-        return None
-
-
 def _is_running_postgres(pid: int) -> bool:
+    if not (_PROC / "self").exists():  # macOS
+        with suppress(OSError):
+            os.kill(pid, 0)
+            return True
     try:
         status = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
-        return not _PROC.joinpath("self").exists() and _answers(pid)  # macOS has no /proc
+        return False
     end = status.rindex(")")
     name, state = status[status.index("(") + 1 : end], status[end + 2]
     return name == "postgres" and state not in "ZX"
-
-
-def _answers(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True
 
 
 def _processes_in(cluster: Path) -> Iterator[int]:

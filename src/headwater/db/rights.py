@@ -6,14 +6,14 @@ users; `Database.as_user` changes to `headwater_person`, which sees the rows of 
 docs/architecture.md explains how to add a query or a table.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, LiteralString, cast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, LiteralString, NamedTuple, cast
 
 import psycopg
 
 from headwater.db.pool import APP_ROLE, PERSON_ROLE, SYSTEM_ROLE, Connection
-from headwater.db.query import fetch_all, fetch_value
+from headwater.db.query import fetch_all, fetch_column, fetch_value
 from headwater.errors import RightsMissing
 
 ROLES: Final = (APP_ROLE, PERSON_ROLE, SYSTEM_ROLE)
@@ -80,20 +80,11 @@ READABLE: frozenset[str] = frozenset(
 READ_ONLY: frozenset[str] = frozenset({"schema_migration"})
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """A missing or excessive right, and the statement that fixes it."""
 
     problem: str
     statement: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Role:
-    name: str
-    is_superuser: bool
-    bypasses: bool
-    inherits: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +93,9 @@ class _Table:
     is_view: bool
     has_security: bool
     names_user: bool
-    owner: str
-    columns: frozenset[str]
-    grants: dict[str, set[str]] = field(default_factory=dict[str, set[str]])  # role: "SELECT", "SELECT (id)"
-    policies: dict[str, "_Policy"] = field(default_factory=dict[str, "_Policy"])
+    columns: list[str]
+    grants: list[str]  # "headwater_app: SELECT", "headwater_app: SELECT (id)"
+    policies: dict[str, tuple[str, list[str]]]  # each as CREATE POLICY writes it, and its roles
 
     @property
     def is_closed(self) -> bool:
@@ -113,19 +103,6 @@ class _Table:
         if self.is_view or self.name in INTERNAL:
             return False
         return self.name in OWNED or self.has_security or (self.names_user and self.name not in NAMING_A_USER)
-
-
-@dataclass(frozen=True, slots=True)
-class _Policy:
-    command: str
-    roles: frozenset[str]
-    using: str | None
-    check: str | None
-
-    def __str__(self) -> str:
-        using = f" USING ({self.using})" if self.using else ""
-        check = f" WITH CHECK ({self.check})" if self.check else ""
-        return f"FOR {self.command} TO {', '.join(sorted(self.roles))}{using}{check}"
 
 
 async def complete_rights(conn: Connection, *, is_app_login: bool) -> None:
@@ -154,19 +131,19 @@ def missing(gaps: Sequence[Gap]) -> RightsMissing:
 
 async def find_gaps(conn: Connection, *, is_app_login: bool) -> Sequence[Gap]:
     """Missing and excessive rights, in the order in which they can be fixed. Reads the catalogue only."""
-    roles = await _roles(conn)
-    gaps = [*_role_gaps(roles), *await _membership_gaps(conn, roles, is_app_login=is_app_login)]
+    gaps = await _role_gaps(conn)
+    roles = await fetch_column(conn, "SELECT rolname::text FROM pg_roles WHERE rolname = ANY (%(roles)s)", _ROLES)
+    gaps += await _membership_gaps(conn, roles, is_app_login=is_app_login)
     if len(roles) < len(ROLES):
         return gaps
     gaps += await _schema_gaps(conn)
-    for table in await _tables(conn):
-        gaps += _table_gaps(table)
-    return [*gaps, *await _function_gaps(conn)]
+    tables = await fetch_all(conn, _Table, _TABLES, _ROLES)
+    return [*gaps, *(gap for table in tables for gap in _table_gaps(table)), *await _function_gaps(conn)]
 
 
 async def _fix(conn: Connection, gap: Gap) -> bool:
     try:
-        await conn.execute(cast("LiteralString", gap.statement))  # made above, of names in the catalogue
+        await conn.execute(cast("LiteralString", gap.statement))  # made here, of names in the catalogue
     except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation, psycopg.errors.InternalError_):
         return True  # another database of this server did it: checked again
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedObject):
@@ -174,200 +151,149 @@ async def _fix(conn: Connection, gap: Gap) -> bool:
     return True
 
 
-async def _login(conn: Connection) -> str:
-    return await fetch_value(conn, "SELECT session_user::text")
-
-
-async def _roles(conn: Connection) -> dict[str, _Role]:
-    found = await fetch_all(
-        conn,
-        _Role,
-        """
-        SELECT rolname::text AS name, rolsuper AS is_superuser, rolbypassrls AS bypasses, rolinherit AS inherits
-        FROM pg_roles
-        WHERE rolname = ANY (%(names)s)
-        """,
-        {"names": list(ROLES)},
-    )
-    return {role.name: role for role in found}
-
-
-def _role_gaps(roles: Mapping[str, _Role]) -> Iterator[Gap]:
-    for name in ROLES:
-        role = roles.get(name)
-        if role is None:
-            yield Gap(f"the role {name} does not exist", f"CREATE ROLE {name} NOLOGIN NOINHERIT")
-            continue
-        if role.is_superuser:
-            yield Gap(f"the role {name} is a superuser", f"ALTER ROLE {name} NOSUPERUSER")
-        if role.bypasses:
-            yield Gap(f"the role {name} bypasses row-level security", f"ALTER ROLE {name} NOBYPASSRLS")
-        if role.inherits and name == APP_ROLE:
-            yield Gap(f"the role {name} inherits from {SYSTEM_ROLE}", f"ALTER ROLE {name} NOINHERIT")
-
-
-async def _membership_gaps(conn: Connection, roles: Mapping[str, _Role], *, is_app_login: bool) -> Sequence[Gap]:
-    has_options = conn.info.server_version >= _SET_OPTION_SINCE
-    option = " WITH INHERIT FALSE, SET TRUE" if has_options else ""
-    settable = "SET" if has_options else "MEMBER"
+async def _role_gaps(conn: Connection) -> list[Gap]:
+    statement = """
+        SELECT name, rolname IS NULL, rolsuper, rolbypassrls, rolinherit
+        FROM unnest(%(roles)s::text[]) WITH ORDINALITY AS wanted (name, number) LEFT JOIN pg_roles ON rolname = name
+        ORDER BY number
+    """
     gaps: list[Gap] = []
-    for group in (PERSON_ROLE, SYSTEM_ROLE):
-        grant = f"GRANT {group} TO {APP_ROLE}{option}"
-        if APP_ROLE not in roles or group not in roles or not await _has_role(conn, APP_ROLE, group, settable):
-            gaps.append(Gap(f"{APP_ROLE} is not a member of {group}", grant))
-        elif await _has_role(conn, APP_ROLE, group, "USAGE"):
-            gaps.append(Gap(f"{APP_ROLE} inherits the rights of {group}", f"REVOKE {group} FROM {APP_ROLE}"))
-    gaps += [
-        Gap(f"{member} is a member of {group}", f"REVOKE {_quoted(group)} FROM {member}")
-        for member, group in await _foreign_memberships(conn)
-    ]
-    login = await _login(conn)
-    if (
-        is_app_login
-        and login != APP_ROLE
-        and (APP_ROLE not in roles or not await _has_role(conn, login, APP_ROLE, settable))
-    ):
-        gaps.append(Gap(f"the login {login} is not a member of {APP_ROLE}", f"GRANT {APP_ROLE} TO {_quoted(login)}"))
+    for name, is_missing, is_superuser, bypasses, inherits in await (await conn.execute(statement, _ROLES)).fetchall():
+        if is_missing:
+            gaps.append(Gap(f"the role {name} does not exist", f"CREATE ROLE {name} NOLOGIN NOINHERIT"))
+        if is_superuser:
+            gaps.append(Gap(f"the role {name} is a superuser", f"ALTER ROLE {name} NOSUPERUSER"))
+        if bypasses:
+            gaps.append(Gap(f"the role {name} bypasses row-level security", f"ALTER ROLE {name} NOBYPASSRLS"))
+        if inherits and name == APP_ROLE:
+            gaps.append(Gap(f"the role {name} inherits from {SYSTEM_ROLE}", f"ALTER ROLE {name} NOINHERIT"))
     return gaps
 
 
-async def _foreign_memberships(conn: Connection) -> Sequence[tuple[str, str]]:
-    """Other roles that ours could change to: each would bypass the policies."""
+async def _membership_gaps(conn: Connection, roles: Collection[str], *, is_app_login: bool) -> list[Gap]:
+    has_options = conn.info.server_version >= _SET_OPTION_SINCE
+    option, settable = (" WITH INHERIT FALSE, SET TRUE", "SET") if has_options else ("", "MEMBER")
+
+    async def has(member: str, group: str, privilege: str) -> bool:
+        statement = "SELECT pg_has_role(%(member)s::name, %(group)s::name, %(privilege)s)"
+        values = {"member": member, "group": group, "privilege": privilege}
+        return {APP_ROLE, group}.issubset(roles) and await fetch_value(conn, statement, values)
+
+    gaps: list[Gap] = []
+    for group in (PERSON_ROLE, SYSTEM_ROLE):
+        if not await has(APP_ROLE, group, settable):
+            gaps.append(Gap(f"{APP_ROLE} is not a member of {group}", f"GRANT {group} TO {APP_ROLE}{option}"))
+        elif await has(APP_ROLE, group, "USAGE"):
+            gaps.append(Gap(f"{APP_ROLE} inherits the rights of {group}", f"REVOKE {group} FROM {APP_ROLE}"))
+    # Other roles that ours could change to: each would bypass the policies.
     cur = await conn.execute(
         """
-        SELECT DISTINCT member::regrole::text, pg_get_userbyid(roleid)::text
-        FROM pg_auth_members
+        SELECT DISTINCT member::regrole::text, pg_get_userbyid(roleid)::text FROM pg_auth_members
         WHERE pg_get_userbyid(member) = ANY (%(roles)s)
             AND (pg_get_userbyid(member) <> %(app)s OR pg_get_userbyid(roleid) <> ALL (%(groups)s))
         ORDER BY 1, 2
         """,
-        {"roles": list(ROLES), "app": APP_ROLE, "groups": [PERSON_ROLE, SYSTEM_ROLE]},
+        {**_ROLES, "app": APP_ROLE, "groups": [PERSON_ROLE, SYSTEM_ROLE]},
     )
-    return await cur.fetchall()
-
-
-async def _has_role(conn: Connection, member: str, role: str, privilege: str) -> bool:
-    statement = "SELECT pg_has_role(%(member)s::name, %(role)s::name, %(privilege)s)"
-    return await fetch_value(conn, statement, {"member": member, "role": role, "privilege": privilege})
-
-
-async def _schema_gaps(conn: Connection) -> Sequence[Gap]:
-    gaps: list[Gap] = []
-    for role in ROLES:
-        cur = await conn.execute(
-            """
-            SELECT has_schema_privilege(%(role)s, 'public', 'USAGE'),
-                has_schema_privilege(%(role)s, 'public', 'CREATE')
-            """,
-            {"role": role},
-        )
-        row = await cur.fetchone()
-        if row and not row[0]:
-            gaps.append(Gap(f"{role} may not use the schema", f"GRANT USAGE ON SCHEMA public TO {role}"))
-        if row and row[1]:  # its own function or table could shadow one of ours
-            whom = f"PUBLIC, {', '.join(ROLES)}"
-            gaps.append(Gap(f"{role} may create in the schema", f"REVOKE CREATE ON SCHEMA public FROM {whom}"))
+    for member, group in await cur.fetchall():
+        gaps.append(Gap(f"{member} is a member of {group}", f"REVOKE {_quoted(group)} FROM {member}"))
+    login: str = await fetch_value(conn, "SELECT session_user::text")
+    if is_app_login and login != APP_ROLE and not await has(login, APP_ROLE, settable):
+        gaps.append(Gap(f"the login {login} is not a member of {APP_ROLE}", f"GRANT {APP_ROLE} TO {_quoted(login)}"))
     return gaps
 
 
-async def _tables(conn: Connection) -> Sequence[_Table]:
-    cur = await conn.execute(
-        """
-        SELECT relname::text, relkind = 'v', relrowsecurity, pg_get_userbyid(relowner)::text,
-            EXISTS (
-                SELECT FROM pg_attribute
-                WHERE attrelid = pg_class.oid AND attname = 'user_id' AND NOT attisdropped
-            ) OR EXISTS (
-                SELECT FROM pg_constraint
-                WHERE conrelid = pg_class.oid AND contype = 'f'
-                    AND confrelid IN (to_regclass('public.users'), to_regclass('public.user_ids'))
-            ),
-            ARRAY(
-                SELECT attname::text FROM pg_attribute
-                WHERE attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
-            )
-        FROM pg_class
-        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition
-        ORDER BY relname
-        """
-    )
-    tables = {
-        name: _Table(name, is_view, has_security, names_user, owner, frozenset(columns))
-        for name, is_view, has_security, owner, names_user, columns in await cur.fetchall()
-    }
-    cur = await conn.execute(
-        """
-        SELECT relname::text, coalesce(pg_roles.rolname::text, 'PUBLIC'), privilege_type
-        FROM pg_class, aclexplode(relacl)
-        LEFT JOIN pg_roles ON pg_roles.oid = grantee
-        WHERE relnamespace = 'public'::regnamespace AND (grantee = 0 OR rolname = ANY (%(roles)s))
-        UNION ALL
-        SELECT relname::text, coalesce(pg_roles.rolname::text, 'PUBLIC'), privilege_type || ' (' || attname || ')'
-        FROM pg_class
-        JOIN pg_attribute ON attrelid = pg_class.oid, aclexplode(attacl)
-        LEFT JOIN pg_roles ON pg_roles.oid = grantee
-        WHERE relnamespace = 'public'::regnamespace AND (grantee = 0 OR rolname = ANY (%(roles)s))
-        """,
-        {"roles": list(ROLES)},
-    )
-    for name, role, privilege in await cur.fetchall():
-        if name in tables:
-            tables[name].grants.setdefault(role, set()).add(privilege)
-    cur = await conn.execute(
-        "SELECT tablename::text, policyname::text, cmd, roles::text[], qual, with_check"
-        " FROM pg_policies WHERE schemaname = 'public'"
-    )
-    for name, policy, command, roles, using, check in await cur.fetchall():
-        tables[name].policies[policy] = _Policy(command, frozenset(roles), _inner(using), _inner(check))
-    return list(tables.values())
+async def _schema_gaps(conn: Connection) -> list[Gap]:
+    statement = """
+        SELECT role, has_schema_privilege(role, 'public', 'USAGE'), has_schema_privilege(role, 'public', 'CREATE')
+        FROM unnest(%(roles)s::text[]) AS role
+    """
+    gaps: list[Gap] = []
+    for role, may_use, may_create in await (await conn.execute(statement, _ROLES)).fetchall():
+        if not may_use:
+            gaps.append(Gap(f"{role} may not use the schema", f"GRANT USAGE ON SCHEMA public TO {role}"))
+        if may_create:  # its own function or table could shadow one of ours
+            revoke = f"REVOKE CREATE ON SCHEMA public FROM PUBLIC, {', '.join(ROLES)}"
+            gaps.append(Gap(f"{role} may create in the schema", revoke))
+    return gaps
+
+
+_ROLES: Mapping[str, object] = {"roles": list(ROLES)}
+_TABLES: Final = """
+    SELECT relname::text AS name, relkind = 'v' AS is_view, relrowsecurity AS has_security,
+        EXISTS (
+            SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'user_id' AND NOT attisdropped
+        ) OR EXISTS (
+            SELECT FROM pg_constraint WHERE conrelid = pg_class.oid AND contype = 'f'
+                AND confrelid IN (to_regclass('public.users'), to_regclass('public.user_ids'))
+        ) AS names_user,
+        ARRAY(
+            SELECT attname::text FROM pg_attribute WHERE attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+        ) AS columns,
+        ARRAY(
+            SELECT coalesce(rolname::text, 'PUBLIC') || ': ' || privilege FROM (
+                SELECT grantee, privilege_type FROM aclexplode(relacl)
+                UNION ALL
+                SELECT grantee, privilege_type || ' (' || attname || ')' FROM pg_attribute, aclexplode(attacl)
+                WHERE attrelid = pg_class.oid
+            ) AS granted (grantee, privilege) LEFT JOIN pg_roles ON pg_roles.oid = grantee
+            WHERE grantee = 0 OR rolname = ANY (%(roles)s)
+        ) AS grants,
+        (
+            SELECT coalesce(jsonb_object_agg(policyname, jsonb_build_array(
+                'FOR ' || cmd || ' TO ' || array_to_string(ARRAY(SELECT unnest(roles)::text ORDER BY 1), ', ')
+                    || coalesce(' USING ' || CASE WHEN qual LIKE '(%%' THEN qual ELSE '(' || qual || ')' END, '')
+                    || coalesce(' WITH CHECK ' || CASE WHEN test LIKE '(%%' THEN test ELSE '(' || test || ')' END, ''),
+                roles
+            )), '{}')
+            FROM (SELECT *, with_check AS test FROM pg_policies) AS policies
+            WHERE schemaname = 'public' AND tablename = relname
+        ) AS policies
+    FROM pg_class
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition
+    ORDER BY relname
+"""
 
 
 def _table_gaps(table: _Table) -> Iterator[Gap]:
+    name, quoted = table.name, _quoted(table.name)
     if table.is_closed and not table.has_security:
-        yield Gap(
-            f"{table.name} has no row-level security", f"ALTER TABLE {_quoted(table.name)} ENABLE ROW LEVEL SECURITY"
-        )
-    yield from _policy_gaps(table)
+        yield Gap(f"{name} has no row-level security", f"ALTER TABLE {quoted} ENABLE ROW LEVEL SECURITY")
+    yield from _policy_gaps(table, quoted)
     for role, privileges in _wanted_grants(table).items():
-        has = table.grants.get(role, set())
-        lacks = [privilege for privilege in privileges if not _columns(privilege) <= has]
-        if lacks:
-            yield Gap(
-                f"{role} lacks {', '.join(lacks)} on {table.name}",
-                f"GRANT {', '.join(lacks)} ON {_quoted(table.name)} TO {role}",
-            )
+        if lacks := ", ".join(_lacking(table, role, privileges)):
+            yield Gap(f"{role} lacks {lacks} on {name}", f"GRANT {lacks} ON {quoted} TO {role}")
     for role in ("PUBLIC", APP_ROLE) if table.is_closed else ("PUBLIC",):
-        allowed = {"INSERT"} if role == APP_ROLE and table.name in APPEND_ONLY else set[str]()
-        if table.grants.get(role, set()) - allowed:
-            yield Gap(f"{role} has rights on {table.name}", f"REVOKE ALL ON {_quoted(table.name)} FROM {role}")
+        allowed = f"{role}: INSERT" if role == APP_ROLE and name in APPEND_ONLY else ""
+        if any(grant.startswith(f"{role}: ") and grant != allowed for grant in table.grants):
+            yield Gap(f"{role} has rights on {name}", f"REVOKE ALL ON {quoted} FROM {role}")
 
 
-def _policy_gaps(table: _Table) -> Iterator[Gap]:
-    wanted = _wanted_policies(table)
-    for name, policy in wanted.items():
-        there = table.policies.get(name)
-        create = f"CREATE POLICY {name} ON {_quoted(table.name)} {policy}"
-        if there is None:
-            yield Gap(f"{table.name} has no policy {name}", create)
-        elif there != policy:
-            drop = f"DROP POLICY {name} ON {_quoted(table.name)}"
-            yield Gap(f"the policy {name} of {table.name} is different", f"{drop}; {create}")
-    for name, policy in table.policies.items():
-        if table.is_closed and name not in wanted and policy.roles & {"public", APP_ROLE, PERSON_ROLE}:
-            yield Gap(f"the policy {name} opens {table.name}", f"DROP POLICY {_quoted(name)} ON {_quoted(table.name)}")
+def _policy_gaps(table: _Table, quoted: str) -> Iterator[Gap]:
+    name, wanted = table.name, _wanted_policies(table)
+    for policy, text in wanted.items():
+        create = f"CREATE POLICY {policy} ON {quoted} {text}"
+        if policy not in table.policies:
+            yield Gap(f"{name} has no policy {policy}", create)
+        elif table.policies[policy][0] != text:
+            drop = f"DROP POLICY {policy} ON {quoted}"
+            yield Gap(f"the policy {policy} of {name} is different", f"{drop}; {create}")
+    for policy, (_, roles) in table.policies.items():
+        if table.is_closed and policy not in wanted and not {"public", APP_ROLE, PERSON_ROLE}.isdisjoint(roles):
+            yield Gap(f"the policy {policy} opens {name}", f"DROP POLICY {_quoted(policy)} ON {quoted}")
 
 
-def _wanted_policies(table: _Table) -> dict[str, _Policy]:
+def _wanted_policies(table: _Table) -> dict[str, str]:
     if table.name in INTERNAL:
-        return {"app": _Policy("ALL", frozenset({APP_ROLE, SYSTEM_ROLE}), "true", None)}
+        return {"app": f"FOR ALL TO {APP_ROLE}, {SYSTEM_ROLE} USING (true)"}
     if not table.is_closed:
         return {}
-    wanted = {"system": _Policy("ALL", frozenset({SYSTEM_ROLE}), "true", None)}
+    wanted = {"system": f"FOR ALL TO {SYSTEM_ROLE} USING (true)"}
     owned = OWNED.get(table.name)
     if owned and owned.column:
-        wanted["own"] = _Policy("ALL", frozenset({PERSON_ROLE}), f"{owned.column} = current_person()", None)
+        wanted["own"] = f"FOR ALL TO {PERSON_ROLE} USING ({owned.column} = current_person())"
     if table.name in APPEND_ONLY:
-        wanted["append"] = _Policy("INSERT", frozenset({APP_ROLE}), None, "true")
+        wanted["append"] = f"FOR INSERT TO {APP_ROLE} WITH CHECK (true)"
     return wanted
 
 
@@ -381,20 +307,21 @@ def _wanted_grants(table: _Table) -> dict[str, tuple[str, ...]]:
     if table.name in READABLE:
         wanted[PERSON_ROLE] = ("SELECT",)
     elif table.name in OWNED:
-        wanted[PERSON_ROLE] = tuple(_existing_columns(OWNED[table.name].grants, table.columns))
+        wanted[PERSON_ROLE] = OWNED[table.name].grants
     return wanted
 
 
-def _existing_columns(privileges: Iterable[str], columns: frozenset[str]) -> Iterator[str]:
-    """Privileges without columns that a later migration adds."""
+def _lacking(table: _Table, role: str, privileges: Sequence[str]) -> Iterator[str]:
+    """Privileges that are not granted, without columns that a later migration adds."""
     for privilege in privileges:
-        kind, _, named = privilege.partition(" (")
-        there = [column for column in named.rstrip(")").split(", ") if column in columns]
-        if there or not named:
-            yield f"{kind} ({', '.join(there)})" if named else kind
+        kind, _, listed = privilege.partition(" (")
+        columns = [column for column in listed.rstrip(")").split(", ") if column in table.columns]
+        needed = {f"{role}: {kind} ({column})" for column in columns} if listed else {f"{role}: {kind}"}
+        if not needed.issubset(table.grants):
+            yield f"{kind} ({', '.join(columns)})" if listed else kind
 
 
-async def _function_gaps(conn: Connection) -> Sequence[Gap]:
+async def _function_gaps(conn: Connection) -> list[Gap]:
     """SECURITY DEFINER functions: callable by `headwater_system` only, and with a fixed search_path."""
     cur = await conn.execute(
         """
@@ -419,19 +346,6 @@ async def _function_gaps(conn: Connection) -> Sequence[Gap]:
         if is_open or not is_callable:
             gaps.append(Gap(f"{SYSTEM_ROLE} may not call {name}", f"GRANT EXECUTE ON FUNCTION {name} TO {SYSTEM_ROLE}"))
     return gaps
-
-
-def _columns(privilege: str) -> set[str]:
-    """A privilege as in the catalogue: one for each column."""
-    kind, _, columns = privilege.partition(" (")
-    return {f"{kind} ({column.strip()})" for column in columns.rstrip(")").split(",")} if columns else {kind}
-
-
-def _inner(expression: str | None) -> str | None:
-    """Without the parentheses that PostgreSQL puts around expressions."""
-    if expression and expression.startswith("(") and expression.endswith(")"):
-        return expression[1:-1]
-    return expression
 
 
 def _quoted(name: str) -> str:

@@ -20,7 +20,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -71,7 +71,9 @@ class EmbeddedServer:
         try:
             self._prepare_folder()
             with self._starting_or_stopping():
-                self._hold()
+                if self._in_use is None:
+                    self._in_use = (self.data_dir / "in-use").open("wb")
+                    fcntl.flock(self._in_use, fcntl.LOCK_SH)
                 self._start_locked()
         except OSError as error:
             raise self._failure(f"{error.strerror or error} ({error.filename or self.data_dir})") from error
@@ -81,7 +83,8 @@ class EmbeddedServer:
         if self._in_use is None:
             return
         with self._starting_or_stopping():
-            if _try_lock(self._in_use, fcntl.LOCK_EX):
+            with suppress(BlockingIOError):  # another process holds it
+                fcntl.flock(self._in_use, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self._stop()
             self._in_use.close()
             self._in_use = None
@@ -121,29 +124,26 @@ class EmbeddedServer:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _hold(self) -> None:
-        if self._in_use is None:
-            self._in_use = (self.data_dir / "in-use").open("wb")
-            fcntl.flock(self._in_use, fcntl.LOCK_SH)
-
     def _start_locked(self) -> None:
-        self._refuse_other_version()
+        version = self._cluster / "PG_VERSION"
+        made_by = version.read_text().strip() if version.exists() else None
+        if made_by not in {None, str(MAJOR_VERSION)}:
+            raise self._failure(
+                f"it was made by PostgreSQL {made_by}, this is {MAJOR_VERSION}. Dump it with the older version and "
+                "restore it here, or choose a new folder with HEADWATER_DATA_DIR."
+            )
         self._own(self._socket_dir)
-        if not (self._cluster / "PG_VERSION").exists():
+        if made_by is None:
             self._initialise()
         if self.pid() is None:
             self._clear_locks()
             self._spawn()
         self._wait_until_ready()
-        self._ensure_database()
-
-    def _refuse_other_version(self) -> None:
-        version = self._cluster / "PG_VERSION"
-        if version.exists() and version.read_text().strip() != str(MAJOR_VERSION):
-            raise self._failure(
-                f"it was made by PostgreSQL {version.read_text().strip()}, this is {MAJOR_VERSION}. Dump it with the "
-                "older version and restore it here, or choose a new folder with HEADWATER_DATA_DIR."
-            )
+        with psycopg.connect(self.conninfo_of("postgres"), autocommit=True) as conn:
+            if not conn.execute("SELECT FROM pg_database WHERE datname = %(name)s", {"name": DATABASE}).rowcount:
+                conn.execute("CREATE DATABASE headwater")
+            if not conn.execute("SELECT FROM pg_roles WHERE rolname = 'headwater_app'").rowcount:
+                conn.execute("CREATE ROLE headwater_app LOGIN NOINHERIT")
 
     def _initialise(self) -> None:
         # Created beside its place and then moved, so that an interrupted initdb leaves no incomplete cluster.
@@ -163,15 +163,13 @@ class EmbeddedServer:
 
     def _spawn(self) -> None:
         options = {
-            "listen_addresses": "",
-            "unix_socket_directories": f'"{self._socket_dir}"',
-            "unix_socket_permissions": "0700",
-            "max_connections": "200",
-            "timezone": "UTC",
-            **self._options,
-        }
+            "listen_addresses": "", "unix_socket_directories": f'"{self._socket_dir}"',
+            "unix_socket_permissions": "0700", "max_connections": "200", "timezone": "UTC", **self._options,
+        }  # fmt: skip
         flags = [f"--{name}={value}" for name, value in options.items()]
-        with self._open_log() as log:
+        if self._log.exists() and self._log.stat().st_size > LOG_KEPT_BYTES:
+            self._log.replace(self._log.with_suffix(".log.1"))
+        with self._log.open("ab") as log:
             # In its own session: Ctrl-C in the terminal must reach only us.
             self._process = subprocess.Popen(  # noqa: S603
                 [program("postgres", self._account, self.data_dir), "-D", str(self._cluster), *flags],
@@ -199,15 +197,6 @@ class EmbeddedServer:
                 time.sleep(0.02)
             else:
                 return
-
-    def _ensure_database(self) -> None:
-        with psycopg.connect(self.conninfo_of("postgres"), autocommit=True) as conn:
-            found = conn.execute("SELECT 1 FROM pg_database WHERE datname = %(name)s", {"name": DATABASE}).fetchone()
-            if found is None:
-                conn.execute("CREATE DATABASE headwater")
-            found = conn.execute("SELECT 1 FROM pg_roles WHERE rolname = 'headwater_app'").fetchone()
-            if found is None:
-                conn.execute("CREATE ROLE headwater_app LOGIN NOINHERIT")
 
     def _stop(self) -> None:
         pid = self.pid()
@@ -255,11 +244,6 @@ class EmbeddedServer:
         finally:
             os.close(found)
 
-    def _open_log(self) -> IO[bytes]:
-        if self._log.exists() and self._log.stat().st_size > LOG_KEPT_BYTES:
-            self._log.replace(self._log.with_suffix(".log.1"))
-        return self._log.open("ab")
-
     def _last_log_lines(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines()
         causes = [line for line in lines[-30:] if "FATAL" in line or "PANIC" in line or "HINT" in line]
@@ -272,11 +256,3 @@ class EmbeddedServer:
 def is_initialised(data_dir: Path) -> bool:
     """Whether there is a database in this folder."""
     return (data_dir.expanduser().absolute() / "postgres" / "PG_VERSION").exists()
-
-
-def _try_lock(file: IO[bytes], kind: int) -> bool:
-    try:
-        fcntl.flock(file, kind | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
