@@ -146,7 +146,7 @@ async def extract_document(sandbox: Sandbox, page: LoadedDocument, selectors: Se
             extract_page, page.body, url=page.url, content_type=page.content_type, selectors=selectors
         )
     except UnreadablePage as error:
-        return ReadFailure("unreadable", error.reason)
+        return ReadFailure("unreadable", str(error))
     except Overrun as error:
         return ReadFailure("extraction_overrun", error.reason)
     except Exception as error:  # noqa: BLE001

@@ -51,15 +51,9 @@ def find_article(
 
 def _extracted(tree: HtmlElement, titles: Sequence[str], description: str | None, *, fast: bool) -> ArticleText:
     document = bare_extraction(
-        tree,
-        fast=fast,
-        favor_recall=True,
-        include_comments=False,
-        include_links=True,
-        include_images=True,
-        include_formatting=True,
-        with_metadata=False,
-    )
+        tree, fast=fast, favor_recall=True, include_comments=False, include_links=True, include_images=True,
+        include_formatting=True, with_metadata=False,
+    )  # fmt: skip
     body = document.body if isinstance(document, Document) else None
     root = to_html(prune(_blocks(body), titles=titles, description=description) if body is not None else [])
     return ArticleText(root, text_of_tree(root))

@@ -15,23 +15,9 @@ from headwater.extraction.phrases import BOX, CALL, CALL_OPENS, CAPTION, DATELIN
 from headwater.extraction.words import count_words
 
 _BOX_TAGS = (
-    *(
-        "article",
-        "aside",
-        "div",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "li",
-        "nav",
-        "ol",
-        "p",
-        "section",
-        "span",
-        "ul",
-    ),
-)
+    "article", "aside", "div", "figcaption", "figure", "footer", "form", "li", "nav", "ol", "p", "section", "span",
+    "ul",
+)  # fmt: skip
 _BOX_PARAGRAPHS = 3  # of prose; a box with more may be the article
 _CAPTION_LETTERS = 1_000
 _CELLS_CHECKED = 200
@@ -72,14 +58,11 @@ def drop_boxes(tree: HtmlElement) -> None:
             element.attrib.pop("class", None)
     for element in list(tree.iter(*_BOX_TAGS)):
         name = f"{element.get('class') or ''} {element.get('id') or ''}"
-        if _is_caption(element, name) or (BOX.search(name) and not _may_be_article(element)):
+        is_caption = element.tag == "figcaption" or CAPTION.search(name)
+        if (is_caption and len(element.text_content()) < _CAPTION_LETTERS and element.find(".//img") is None) or (
+            BOX.search(name) and not _may_be_article(element)
+        ):
             element.drop_tree()
-
-
-def _is_caption(element: HtmlElement, name: str) -> bool:
-    if element.tag != "figcaption" and not CAPTION.search(name):
-        return False
-    return len(element.text_content()) < _CAPTION_LETTERS and element.find(".//img") is None
 
 
 def _may_be_article(element: HtmlElement) -> bool:
@@ -134,10 +117,8 @@ def _is_foot(block: Element) -> bool:
     text = text_of(block)
     if not text:
         return block.find(".//graphic") is None
-    if block.tag == "head":
-        return True  # with nothing under it
-    if count_words(text) > FOOT_WORDS:
-        return False
+    if block.tag == "head" or count_words(text) > FOOT_WORDS:
+        return block.tag == "head"  # with nothing under it
     return bool(FOOT.search(text) or FOOT_ANYWHERE.search(text) or CALL.search(text))
 
 

@@ -107,17 +107,11 @@ def _may_be(article: KnownArticle, found: Extracted) -> bool:
 
 def about_to_be(url: str, found: Extracted) -> KnownArticle:
     """The article that this record will become, for other pages of the same batch."""
+    author = ", ".join(found.authors) or None
     return KnownArticle(
-        None,
-        url,
-        url_key(url),
-        found.title or "",
-        ", ".join(found.authors) or None,
-        found.description,
-        found.published_at,
-        found.content_hash,
+        None, url, url_key(url), found.title or "", author, found.description, found.published_at, found.content_hash,
         found.simhash,
-    )
+    )  # fmt: skip
 
 
 def settle(url: str, found: Extracted | Failed, saved: Saved | None) -> Settled:

@@ -154,11 +154,11 @@ def _keywords(page: _Head) -> FieldValue[tuple[str, ...]] | None:
         (page.metas.get("article:tag", []), Finder.OPEN_GRAPH),
         (page.metas.get("keywords", []) or page.metas.get("news_keywords", []), Finder.META),
     )
-    for values, finder in places:
-        words = (word for value in values for word in _LISTED.split(value))
-        if found := distinct(short_line(word, longest=100) for word in words):
-            return FieldValue(found, finder)
-    return None
+    found = (
+        FieldValue(distinct(short_line(word, longest=100) for value in values for word in _LISTED.split(value)), finder)
+        for values, finder in places
+    )
+    return next((one for one in found if one.value), None)
 
 
 def _authors(page: _Head) -> FieldValue[tuple[str, ...]] | None:
@@ -170,10 +170,8 @@ def _authors(page: _Head) -> FieldValue[tuple[str, ...]] | None:
         (metas.get("article:author", []), Finder.OPEN_GRAPH),
         ((element.text_content() for element in named[:5]), Finder.HTML),
     )
-    for values, finder in places:
-        if found := distinct(person(value) for value in values):
-            return FieldValue(found, finder)
-    return None
+    found = (FieldValue(distinct(person(value) for value in values), finder) for values, finder in places)
+    return next((one for one in found if one.value), None)
 
 
 def person(text: str) -> str | None:
@@ -187,7 +185,11 @@ def _published(page: _Head) -> FieldValue[datetime] | None:
     written = (*((text, Finder.JSON_LD) for text in in_json_ld), *page.first(*_DATES))
     found = [FieldValue(moment, finder) for text, finder in written if (moment := page_date(text))]
     if not found:
-        guessed = _guess_date(page)
+        try:  # the date in the page's markup or URL; never one that is only in its text
+            guess = find_date(page.tree, extensive_search=False, original_date=True, url=page.url or None)
+        except (ValueError, TypeError, OverflowError, RecursionError):  # of what a page may contain
+            return None
+        guessed = page_date(guess) if guess else None
         return FieldValue(guessed, Finder.HTML) if guessed else None
     first = found[0].value
     if first.time() == time.min:  # another place may give the time of that day
@@ -203,15 +205,6 @@ def page_date(text: str) -> datetime | None:
         seconds = int(text)
         moment = datetime.fromtimestamp(seconds / 1000 if seconds > 10**11 else seconds, UTC)
     return moment if moment and EARLIEST <= moment < LATEST else None
-
-
-def _guess_date(page: _Head) -> datetime | None:
-    """The date in the page's markup or URL; never one that is only in its text."""
-    try:
-        found = find_date(page.tree, extensive_search=False, original_date=True, url=page.url or None)
-    except (ValueError, TypeError, OverflowError, RecursionError):  # of what a page may contain
-        return None
-    return page_date(found) if found else None
 
 
 def _canonicals(page: _Head) -> Iterator[tuple[str, Finder]]:
@@ -239,13 +232,8 @@ def _language(page: _Head) -> FieldValue[str] | None:
         *((text, Finder.JSON_LD) for text in page.texts("inLanguage", "alternateName", "name")),
         *page.first("og:locale", "content-language", "language", "dc.language"),
     )
-    return next((FieldValue(tag, finder) for text, finder in places if (tag := _language_tag(text))), None)
-
-
-def _language_tag(text: str) -> str | None:
-    """A language as in en, pt-BR or zh-Hant-TW; None if it is not one."""
-    tag = _LANGUAGE.match(text.strip())
-    if tag is None:
-        return None
-    language, script, region = tag.groups()
-    return "-".join(part for part in (language.lower(), script and script.title(), region and region.upper()) if part)
+    for text, finder in places:
+        if tag := _LANGUAGE.match(text.strip()):  # en, pt-BR or zh-Hant-TW
+            language, script, region = tag.groups("")
+            return FieldValue("-".join(filter(None, (language.lower(), script.title(), region.upper()))), finder)
+    return None

@@ -5,7 +5,6 @@ empty page gives an empty record; a page behind a paywall gives what is in front
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from lxml import etree
 from lxml.html import HtmlElement, fragment_fromstring
@@ -62,11 +61,12 @@ def _extract(html: str, url: str, selectors: Selectors) -> Extracted:
     if tree is None:
         return Extracted(problems=selected.problems if selected else ())
     declared = declared_in(tree, url)
+    moment = next((moment for text in (selected.dates if selected else ()) if (moment := page_date(text))), None)
     declared = replace(
         declared,
         title=FieldValue(selected.title, Finder.SELECTOR) if selected and selected.title else declared.title,
         authors=_authors(tree, declared, selected),
-        published_at=_published(declared, selected),
+        published_at=FieldValue(moment, Finder.SELECTOR) if moment else declared.published_at,
     )
     base = url or (declared.canonical_url.value if declared.canonical_url else "")
     return _record(declared, selected, _body(html, tree, declared, selected, base))
@@ -133,8 +133,3 @@ def _authors(tree: HtmlElement, declared: Declared, selected: Selected | None) -
     found = extract_metadata(tree, extensive=False).author
     names = distinct(person(name) for name in found.split(";")) if found else ()
     return FieldValue(names, Finder.TRAFILATURA) if names else None
-
-
-def _published(declared: Declared, selected: Selected | None) -> FieldValue[datetime] | None:
-    moment = next((moment for text in (selected.dates if selected else ()) if (moment := page_date(text))), None)
-    return FieldValue(moment, Finder.SELECTOR) if moment else declared.published_at

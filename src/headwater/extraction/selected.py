@@ -47,19 +47,19 @@ def select(html: str, selectors: Selectors) -> Selected:
             if node.tag not in {"html", "head", "body"}:
                 node.decompose()
     titles = _first(page, selectors.title, problems)
-    bodies = _outermost(_first(page, selectors.body, problems))
+    bodies = _first(page, selectors.body, problems)
+    ids = {node.mem_id for node in bodies}
+    # Without those inside another, which contains their text.
+    bodies = [node for node in bodies if not any(parent.mem_id in ids for parent in islice(_ancestors(node), 1_000))]
     for unseen in [node for body in bodies for node in body.css("noscript")]:
         unseen.decompose()
+    authors, dates = _first(page, selectors.author, problems), _first(page, selectors.date, problems)
     return Selected(
         page=page.html or "",
         title=next((line for node in titles if (line := short_line(_value(node, "content")))), None),
         body="".join(node.html or "" for node in bodies) or None,
-        authors=distinct(
-            short_line(_value(node, "content"), longest=300) for node in _first(page, selectors.author, problems)
-        ),
-        dates=distinct(
-            short_line(_value(node, "datetime", "content")) for node in _first(page, selectors.date, problems)
-        ),
+        authors=distinct(short_line(_value(node, "content"), longest=300) for node in authors),
+        dates=distinct(short_line(_value(node, "datetime", "content")) for node in dates),
         problems=tuple(dict.fromkeys(problems)),
     )
 
@@ -77,12 +77,6 @@ def _first(page: LexborHTMLParser, selectors: tuple[str, ...], problems: list[st
         if nodes := _matches(page, selector, problems):
             return nodes
     return []
-
-
-def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
-    """Without those inside another, which contains their text."""
-    ids = {node.mem_id for node in nodes}
-    return [node for node in nodes if not any(parent.mem_id in ids for parent in islice(_ancestors(node), 1_000))]
 
 
 def _ancestors(node: LexborNode) -> Iterator[LexborNode]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headwater.db import Connection, fetch_all, fetch_column
+from headwater.db import Connection, fetch_all, fetch_column, fetch_row
 from headwater.extraction.decide import KnownArticle
 from headwater.extraction.selected import read_selectors
 from headwater.extraction.types import Selectors, SourceSelectors
@@ -24,27 +24,22 @@ async def hold_sources(conn: Connection, *, source_ids: Sequence[SourceId]) -> s
     """Those of these sources that exist; they are not deleted before the transaction ends."""
     if not source_ids:
         return set()
-    return set(
-        await fetch_column(
-            conn, "SELECT id FROM sources WHERE id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE", {"ids": list(source_ids)}
-        )
-    )
+    statement = "SELECT id FROM sources WHERE id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE"
+    return set(await fetch_column(conn, statement, {"ids": list(source_ids)}))
 
 
 async def find_selectors_of_host(conn: Connection, *, host: str) -> tuple[str, Selectors] | None:
     """The name and selectors of the source whose site or feed is on this host; one with selectors before others."""
-    cur = await conn.execute(
+    row = await fetch_row(
+        conn,
         """
-        SELECT name, selectors
-        FROM sources
+        SELECT name, selectors FROM sources
         WHERE regexp_replace(lower(substring(coalesce(url, feed_url) FROM '://([^/:?#]+)')), '^www\\.', '')
             = regexp_replace(lower(%(host)s), '^www\\.', '')
-        ORDER BY selectors IS NULL, created_at
-        LIMIT 1
+        ORDER BY selectors IS NULL, created_at LIMIT 1
         """,
         {"host": host},
     )
-    row = await cur.fetchone()
     return (row[0], read_selectors(row[1])) if row else None
 
 
@@ -55,8 +50,7 @@ async def find_articles(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[
         """
         SELECT articles.id, articles.url, articles.url_key, articles.title, articles.author, articles.summary,
             articles.published_at, content.content_hash, content.simhash
-        FROM article_urls
-        JOIN articles ON articles.id = article_urls.article_id
+        FROM article_urls JOIN articles ON articles.id = article_urls.article_id
         LEFT JOIN content ON content.article_id = articles.id
         WHERE article_urls.url_key = ANY(%(keys)s)
         """,
@@ -75,8 +69,7 @@ async def find_listed(
         FROM unnest(%(source_ids)b::uuid[], %(entry_ids)b::text[]) AS page (source_id, entry_id)
         JOIN article_sources USING (source_id, entry_id)
         JOIN articles ON articles.id = article_sources.article_id
-        GROUP BY source_id, entry_id
-        HAVING count(*) = 1
+        GROUP BY source_id, entry_id HAVING count(*) = 1
         """,
         {"source_ids": list(source_ids), "entry_ids": list(entry_ids)},
     )

@@ -10,11 +10,7 @@ from headwater.bodies.types import ClaimedBody
 
 
 class UnreadablePage(Exception):
-    """A page that cannot be read; `reason` says why."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """A page that cannot be read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

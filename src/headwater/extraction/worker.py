@@ -71,11 +71,8 @@ class Extractor:
         sources = {page.source_id for page in claimed if page.source_id is not None}
         async with self._database.transaction() as conn:
             selectors = await store.find_selectors(conn, source_ids=list(sources)) if sources else {}
-        given = [selectors.get(page.source_id) if page.source_id else None for page in claimed]
-        return [
-            ClaimedPage(page, decide.selectors_for(page.final_url, its))
-            for page, its in zip(claimed, given, strict=True)
-        ]
+        pages = [(page, selectors.get(page.source_id) if page.source_id else None) for page in claimed]
+        return [ClaimedPage(page, decide.selectors_for(page.final_url, its)) for page, its in pages]
 
     async def lag(self) -> timedelta:
         """How long the longest-waiting page has been waiting. Raises DatabaseUnavailable."""
@@ -102,7 +99,7 @@ class Extractor:
                 extract, page.body, url=page.final_url, content_type=page.content_type, selectors=claimed.selectors
             )
         except UnreadablePage as error:
-            return Failed(Failure.UNREADABLE, error.reason)
+            return Failed(Failure.UNREADABLE, str(error))
         except Overrun as error:
             return Failed(Failure.OVERRUN, error.reason)
         except Exception as error:  # noqa: BLE001  see _broke

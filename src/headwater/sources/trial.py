@@ -107,7 +107,7 @@ class Trials:
                 for wanted in (selectors, NO_SELECTORS)
             ]
         except (UnreadablePage, Overrun) as error:
-            return Unread(error.reason)
+            return Unread(str(error))
         return Comparison(url, source.name, selectors, chosen, plain)
 
     async def fetch(self, url: str) -> Response | Unread:
