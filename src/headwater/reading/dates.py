@@ -140,7 +140,11 @@ def _rfc822_by_position(text: str) -> datetime | None:
 def _common(text: str) -> datetime | None:
     """ISO 8601 and RFC 822 in full, the forms of nearly all feeds."""
     if text[4:5] == "-":
-        return _iso(text) if _PLAIN_ISO.fullmatch(text) else None
+        try:
+            moment = datetime.fromisoformat(text) if _PLAIN_ISO.fullmatch(text) else None
+        except ValueError:  # 23:59:60 and 24:00:00
+            return None
+        return moment and (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC))
     if not (found := _PLAIN_822.fullmatch(text)):
         return None
     day, name, year, hour, minute, second, sign, hours, minutes = found.groups()
@@ -152,14 +156,6 @@ def _common(text: str) -> datetime | None:
         return moment
     offset = timedelta(hours=int(hours), minutes=int(minutes))
     return moment + offset if sign == "-" else moment - offset
-
-
-def _iso(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:  # 23:59:60 and 24:00:00
-        return None
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _day(parts: dict[str, str | None]) -> date | None:

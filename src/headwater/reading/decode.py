@@ -37,26 +37,17 @@ AS_1252 = {code: char for code in range(0x80, 0xA0) if (char := bytes([code]).de
 # What browsers read under these labels (https://encoding.spec.whatwg.org/#names-and-labels), in Python's names: each a
 # superset of the label's own encoding.
 _WIDER = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "big5": "big5hkscs",
-}
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
+    "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs",
+}  # fmt: skip
 
+# Prefixes of multi-byte encodings: random bytes are rarely valid in these.
 _MULTI_BYTE = ("gb", "hz", "big5", "cp932", "cp949", "cp950", "euc", "iso2022", "shift", "johab")
-"""Prefixes of multi-byte encodings: random bytes are rarely valid in these."""
-
-_REFUSED = frozenset(
-    {"utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
-    | {"base64", "bz2", "hex", "quopri", "rot-13", "uu", "zlib"}
-)
-"""Python's codecs that do not encode text, or not on the web; each `_` as `-`."""
+# Python's codecs that do not encode text, or not on the web; each `_` as `-`.
+_REFUSED = frozenset({
+    "utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem",
+    "base64", "bz2", "hex", "quopri", "rot-13", "uu", "zlib",
+})  # fmt: skip
 
 # Labels that browsers know and Python does not (https://encoding.spec.whatwg.org/#names-and-labels).
 _ALIASES = {
@@ -93,11 +84,9 @@ def decode(body: bytes, content_type: str | None = None, *, html: bool = False) 
 
 def is_labelled_utf8(body: bytes, content_type: str | None) -> bool:
     """Whether the body opens like XML, and no label says that it is anything but UTF-8. It may still not be."""
-    return (
-        body[:1] == b"<"
-        and body[1:2] != b"\0"
-        and all(label.lower() in {"utf-8", "utf8"} for label in _labels(body, content_type, html=False))
-    )
+    is_markup = body[:1] == b"<" and body[1:2] != b"\0"
+    labels = _labels(body, content_type, html=False) if is_markup else []
+    return is_markup and all(label.lower() in {"utf-8", "utf8"} for label in labels)
 
 
 def marked_encoding(body: bytes) -> str | None:

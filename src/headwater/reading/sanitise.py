@@ -30,14 +30,10 @@ _TAG = re.compile(rf"<(/?)([a-zA-Z][^\s/>]*+)((?:{_ATTRIBUTE})*+)[\s/]*+(?:>|\Z)
 _LOADED = re.compile(rf"<[a-zA-Z][^\s/>]*+(?:{_ATTRIBUTE}){{{MAX_ATTRIBUTES}}}")
 _MARKUP = re.compile(r"<[^<>]*>")
 # Void, or closed by the next of their kind: these do not nest.
-_FLAT = VOID | frozenset(
-    {"base", "dd", "dt", "embed", "input", "li", "link", "meta", "option", "p", "param", "td", "th", "tr"}
-)
+_FLAT = VOID | {"base", "dd", "dt", "embed", "input", "li", "link", "meta", "option", "p", "param", "td", "th", "tr"}
 _START = re.compile(rf"<(?!(?:{'|'.join(sorted(_FLAT))})[\s/>])[a-z]", re.IGNORECASE)
 # What a browser reopens in each block after one in which it was left open; at most three of the same.
-_FORMATTING = frozenset(
-    {"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
-)
+_FORMATTING = {"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 _MOST_ALIKE = 3
 
 
@@ -106,25 +102,16 @@ class _Formatting:
 
 @lru_cache(maxsize=64)
 def _cleaner(base: str) -> nh3.Cleaner:
-    try:
-        return _made(base)
-    except ValueError:
-        return _made("")
-
-
-def _made(base: str) -> nh3.Cleaner:
     def rewrite(_tag: str, name: str, value: str) -> str | None:
         # nh3 does not treat cite and srcset as links, and has one list of schemes for all others.
         if name not in LINKS or (value.startswith(WEB) and name != "srcset"):
             return value
         return resolved(name, value, base)
 
-    return nh3.Cleaner(
-        tags=TAGS,
-        clean_content_tags=DROPPED_WHOLE,
-        attributes=ATTRIBUTES,
-        attribute_filter=rewrite,
-        url_schemes=SCHEMES,
-        link_rel=LINK_REL,
-        url_relative=("rewrite_with_base", base) if base else "deny",
-    )
+    try:
+        return nh3.Cleaner(
+            tags=TAGS, clean_content_tags=DROPPED_WHOLE, attributes=ATTRIBUTES, attribute_filter=rewrite,
+            url_schemes=SCHEMES, link_rel=LINK_REL, url_relative=("rewrite_with_base", base) if base else "deny",
+        )  # fmt: skip
+    except ValueError:
+        return _cleaner("")

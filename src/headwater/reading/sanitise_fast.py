@@ -16,21 +16,8 @@ from html import escape
 from itertools import islice
 from typing import TypeAlias
 
-from headwater.reading.html_rules import (
-    ANYTHING,
-    ATTRIBUTES,
-    BLOCKS,
-    DROPPED_WHOLE,
-    ENDED_BY,
-    HEADINGS,
-    INSIDE,
-    LINK_REL,
-    LINKS,
-    NO_TEXT_AMONG,
-    TAGS,
-    TRANSPARENT,
-    VOID,
-)
+from headwater.reading import html_rules
+from headwater.reading.html_rules import ATTRIBUTES, BLOCKS, ENDED_BY, LINKS, TAGS, TRANSPARENT, VOID
 from headwater.reading.limits import MAX_DEPTH
 from headwater.reading.links import WEB, resolved
 from headwater.reading.text import unescape_attribute
@@ -54,7 +41,7 @@ _COMMENT_END = re.compile(r"--!?>")
 # A srcset of absolute URLs, as `link_set` writes it.
 _CANDIDATE = r"""https?://[^\s,"'&/?#][^\s,"'&]*+(?:&amp;[^\s,"'&]*+)* [0-9]++[wx]"""
 _PLAIN_SET = re.compile(rf"{_CANDIDATE}(?:, {_CANDIDATE}){{0,63}}")
-_REL = f' rel="{LINK_REL}"'
+_REL = f' rel="{html_rules.LINK_REL}"'
 # Marks a tag that is removed while the text after it stays. Text with this character goes to nh3.
 _REMOVED = "\1"
 _PLAIN_LINK = ('a href="https://', 'a href="http://')
@@ -73,7 +60,7 @@ class _Context(dict[str, "_Rewrite"]):
         self.allowed = allowed - {"a"} if in_link else allowed
         self.in_link = in_link
         self.shapes: dict[str, _Shape] = {}
-        self.no_text = allowed in NO_TEXT_AMONG
+        self.no_text = allowed in html_rules.NO_TEXT_AMONG
 
 
 # What a tag opens (None for a void element): its end tag, and what is allowed inside.
@@ -98,7 +85,7 @@ def sanitise_fast(html: str, base: str) -> str | None:  # noqa: C901  (one loop 
         return None
     pieces = html.split("<")
     ending: str = "<"  # occurs in no piece
-    context: _Context = _context(ANYTHING, False)  # noqa: FBT003
+    context: _Context = _context(html_rules.ANYTHING, False)  # noqa: FBT003
     around: _State | None = None
     depth: int = 0
     for at, piece in islice(enumerate(pieces), 1, None):
@@ -173,7 +160,7 @@ def _rare_piece(pieces: list[str], at: int, base: str, state: _State) -> _State 
     if not tag:
         return None
     name, raw = tag[1].lower(), tag[2]
-    if name in DROPPED_WHOLE and not (name in _FOREIGN and tag[0].endswith("/")):
+    if name in html_rules.DROPPED_WHOLE and not (name in _FOREIGN and tag[0].endswith("/")):
         return _remove_element(pieces, at, name, state)
     if name not in TAGS:
         return _remove(pieces, at, at, piece[tag.end() + 1 :], state)
@@ -192,7 +179,8 @@ def _start_tag(pieces: list[str], at: int, tag: tuple[str, str, str], state: _St
             return None
         ended += f"{ending}><"
         ending, context, around, depth = around
-    inner = None if name in VOID else (f"/{name}", _inside(name, context))
+    inside = context.allowed if name in TRANSPARENT else html_rules.INSIDE.get(name, frozenset[str]())
+    inner = None if name in VOID else (f"/{name}", _context(inside, context.in_link or name == "a"))
     if (inner[1] if inner else context).no_text and not _is_blank(text):
         return None
     if inner or not context.no_text:
@@ -202,11 +190,6 @@ def _start_tag(pieces: list[str], at: int, tag: tuple[str, str, str], state: _St
     if inner is None:
         return ending, context, around, depth
     return (*inner, (ending, context, around, depth), depth + 1) if depth < MAX_DEPTH else None
-
-
-def _inside(name: str, context: _Context) -> _Context:
-    allowed = context.allowed if name in TRANSPARENT else INSIDE.get(name, frozenset[str]())
-    return _context(allowed, context.in_link or name == "a")
 
 
 def _remember(context: _Context, source: str, name: str, rewrite: _Rewrite) -> None:
@@ -244,7 +227,11 @@ def _end_tag(pieces: list[str], at: int, state: _State) -> _State | None:
         ending, context, around, depth = around
         pieces[at] = f"{ended}/{name}>{text}"
         return (ending, context, around, depth) if not context.no_text or _is_blank(text) else None
-    if name not in {"br", "p"} and not _is_open(HEADINGS if name in HEADINGS else frozenset({name}), state):
+    alike = html_rules.HEADINGS if name in html_rules.HEADINGS else frozenset({name})
+    outer: _State | None = state
+    while outer and outer[0][1:] not in alike:
+        outer = outer[2]
+    if name not in {"br", "p"} and not outer:
         return _remove(pieces, at, at, text, state)
     if name == "p" and "p" in state[1].allowed:
         # A browser makes an empty paragraph of it.
@@ -256,15 +243,6 @@ def _end_tag(pieces: list[str], at: int, state: _State) -> _State | None:
 def _closes(name: str, inside: str) -> bool:
     """Whether an end tag also closes an element that is open inside."""
     return (inside in ENDED_BY and name not in TRANSPARENT) or (name in BLOCKS and inside in BLOCKS)
-
-
-def _is_open(names: frozenset[str], state: _State) -> bool:
-    around: _State | None = state
-    while around:
-        if around[0][1:] in names:
-            return True
-        around = around[2]
-    return False
 
 
 def _remove(pieces: list[str], at: int, last: int, text: str, state: _State) -> _State | None:
@@ -288,16 +266,13 @@ def _remove_element(pieces: list[str], at: int, name: str, state: _State) -> _St
     """Remove an element with its content, up to its end tag. HTML inside SVG or MathML would end that earlier."""
     for last in range(at + 1, len(pieces)):
         piece = pieces[last]
-        if piece.startswith(("!--", name)) or (name in _FOREIGN and _may_be_html(piece)):
+        tag = _OPENING.match(piece) if name in _FOREIGN else None
+        is_html = tag[1].lower() in TAGS if tag else name in _FOREIGN and piece[:1].isalpha()
+        if piece.startswith(("!--", name)) or is_html:
             return None
         if (end := _CLOSING.match(piece)) and end[1].lower() == name:
             return _remove(pieces, at, last, piece[end.end() :], state)
     return None
-
-
-def _may_be_html(piece: str) -> bool:
-    tag = _OPENING.match(piece)
-    return tag[1].lower() in TAGS if tag else piece[:1].isalpha()
 
 
 def _is_blank(text: str) -> bool:
@@ -313,13 +288,9 @@ def _attributes(tag: str, raw: str, base: str) -> str:
         if name in allowed and name not in kept:
             value = quoted[1:-1] if quoted[:1] in {'"', "'"} else quoted
             kept[name] = _link(name, value, base) if name in LINKS else value
-    written = [f' {name}="{_quoted(value)}"' for name, value in kept.items() if value or name not in LINKS]
-    return "".join(written)
-
-
-def _quoted(value: str) -> str:
-    """A value safe within double quotes, and without what ends a tag."""
-    return value.replace('"', "&quot;").replace(">", "&gt;")
+    # Values safe within double quotes, and without what ends a tag.
+    safe = {name: value.replace('"', "&quot;").replace(">", "&gt;") for name, value in kept.items()}
+    return "".join(f' {name}="{value}"' for name, value in safe.items() if value or name not in LINKS)
 
 
 def _link(name: str, value: str, base: str) -> str:
