@@ -16,7 +16,6 @@ from headwater.alerts.types import (
     Incident,
     IncidentChanges,
     Notice,
-    StageFact,
     Thresholds,
 )
 
@@ -33,18 +32,27 @@ def holding(facts: Facts, past: Sequence[FactSample], limits: Thresholds) -> lis
     """Every condition that holds now. `past` are the samples of earlier evaluations, in order of time."""
     past = [sample for sample in past if sample.at < facts.sample.at]  # another machine's clock may be ahead
     return [
-        *_many_disabled(facts, limits), *_disabled_long(facts, limits), *_critical_failing(facts, limits),
-        *_own_outage(facts), *_clock_problem(facts), *_stopped(facts, past, limits),
-        *_growing([*past, facts.sample], limits),
+        *_whole_system(facts, limits), *_disabled_long(facts, limits), *_critical_failing(facts, limits),
+        *_stopped(facts, past, limits), *_growing([*past, facts.sample], limits),
     ]  # fmt: skip
 
 
-def _many_disabled(facts: Facts, limits: Thresholds) -> Iterator[HeldCondition]:
+def _whole_system(facts: Facts, limits: Thresholds) -> Iterator[HeldCondition]:
     system, disabled = facts.counts.system, facts.counts.system_disabled
     if disabled >= max(1, limits.disabled_least) and disabled * 100 > limits.disabled_percent * system:
         names = _names([feed.name for feed in facts.disabled], disabled)
         summary = f"{disabled} of {system} system feeds are disabled ({disabled * 100 / system:.0f} %): {names}."
         yield HeldCondition(Condition.SYSTEM_FEEDS_DISABLED, "", summary, facts.sample.at)
+    if facts.outages:
+        stages = " and ".join(sorted({outage.stage for outage in facts.outages}))
+        summary = f"Hardly any host answers {stages}: our own network is down. Failures are not counted."
+        yield HeldCondition(Condition.OWN_OUTAGE, "", summary, min(outage.since for outage in facts.outages))
+    if facts.clock_problem is not None:
+        summary = (
+            f"{facts.clock_problem} Nothing is deleted and no polls are counted until it is right; if it is right, run "
+            "`headwater retention run --confirm`."
+        )
+        yield HeldCondition(Condition.CLOCK_PROBLEM, "", summary, facts.sample.at)
 
 
 def _disabled_long(facts: Facts, limits: Thresholds) -> Iterator[HeldCondition]:
@@ -87,31 +95,14 @@ def _paused_hosts(condition: Condition, feeds: Sequence[FeedFact], now: datetime
         since = min((feed.failing_since for feed in members if feed.failing_since), default=now)
         why = _why(next((feed.paused_for for feed in members if feed.paused_for), None))
         names = _names([feed.name for feed in members], len(members))
-        summary = (
-            f"{host} has been failing since {moment(since)}{why} and is paused; its feeds are not polled: {names}."
-        )
+        failing = f"{host} has been failing since {moment(since)}{why}"
+        summary = f"{failing} and is paused; its feeds are not polled: {names}."
         yield HeldCondition(condition, f"{HOST}{host}", summary, since)
 
 
 def _without_success(condition: Condition, feed: FeedFact, since: datetime) -> HeldCondition:
     summary = f"{feed.name} has been failing since {moment(since)}, without a success."
     return HeldCondition(condition, str(feed.id), summary, since)
-
-
-def _own_outage(facts: Facts) -> Iterator[HeldCondition]:
-    if facts.outages:
-        stages = " and ".join(sorted({outage.stage for outage in facts.outages}))
-        summary = f"Hardly any host answers {stages}: our own network is down. Failures are not counted."
-        yield HeldCondition(Condition.OWN_OUTAGE, "", summary, min(outage.since for outage in facts.outages))
-
-
-def _clock_problem(facts: Facts) -> Iterator[HeldCondition]:
-    if facts.clock_problem is not None:
-        summary = (
-            f"{facts.clock_problem} Nothing is deleted and no polls are counted until it is right; if it is right, run "
-            "`headwater retention run --confirm`."
-        )
-        yield HeldCondition(Condition.CLOCK_PROBLEM, "", summary, facts.sample.at)
 
 
 def _stopped(facts: Facts, past: Sequence[FactSample], limits: Thresholds) -> Iterator[HeldCondition]:
@@ -124,15 +115,12 @@ def _stopped(facts: Facts, past: Sequence[FactSample], limits: Thresholds) -> It
         due = fact.due_since
         if due is None or stage in ignored or now - due <= limits.stage_stopped:
             continue
-        if not any(_has_worked(sample.stages.get(stage), fact) for sample in recent):
+        # Work was in progress, or the work that was due then is done: other work is due now.
+        before = [sample.stages.get(stage) for sample in recent]
+        if not any(one is None or one.is_busy or one.due_since != due for one in before):
             minutes = f"{limits.stage_stopped / timedelta(minutes=1):g}"
             summary = f"{stage}: work has been due since {moment(due)}, and none was done for {minutes} minutes."
             yield HeldCondition(Condition.STAGE_STOPPED, stage, summary, due)
-
-
-def _has_worked(before: StageFact | None, now: StageFact) -> bool:
-    """Work was in progress, or the work that was due then is done: other work is due now."""
-    return before is None or before.is_busy or before.due_since != now.due_since
 
 
 def _growing(samples: Sequence[FactSample], limits: Thresholds) -> Iterator[HeldCondition]:

@@ -9,17 +9,10 @@ from headwater.types import SourceState
 
 PLAIN = (metrics.SYSTEM_FEEDS, metrics.SYSTEM_FEEDS_DISABLED, metrics.OWN_OUTAGES)
 LABELLED = (
-    metrics.INCIDENTS_OPEN,
-    metrics.SOURCES,
-    metrics.SYSTEM_FEED_DISABLED_SINCE,
-    metrics.SYSTEM_FEED_FAILING_SINCE,
-    metrics.CRITICAL_FEED_ERRORS,
-    metrics.CRITICAL_FEED_FAILING_SINCE,
-    metrics.CRITICAL_FEED_PAUSED,
-    metrics.STAGE_DUE_SINCE,
-    metrics.STAGE_BUSY,
-    metrics.QUEUE_SIZE,
-)
+    metrics.INCIDENTS_OPEN, metrics.SOURCES, metrics.SYSTEM_FEED_DISABLED_SINCE, metrics.SYSTEM_FEED_FAILING_SINCE,
+    metrics.CRITICAL_FEED_ERRORS, metrics.CRITICAL_FEED_FAILING_SINCE, metrics.CRITICAL_FEED_PAUSED,
+    metrics.STAGE_DUE_SINCE, metrics.STAGE_BUSY, metrics.QUEUE_SIZE,
+)  # fmt: skip
 
 
 def show_facts(facts: Facts | None, incidents: Mapping[str, int]) -> None:

@@ -1,6 +1,7 @@
 """The text of a message: subject and body of an email, JSON for a webhook. Pure."""
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 from headwater.alerts.decide import moment
@@ -46,7 +47,8 @@ def payload_of(message: Message, *, site: str) -> dict[str, Any]:
     began, ended = began_and_ended(message)
     incidents = [*(_fields(one, "firing") for one in began), *(_fields(one, "resolved") for one in ended)]
     return {
-        "text": _escape(text_of(message, site=site)),
+        # Without commands of Slack, which stand in angle brackets: <!channel> notifies all.
+        "text": escape(text_of(message, site=site), quote=False),
         "id": str(message.id),
         "attempt": message.attempts,
         "sent_by": "headwater",
@@ -76,32 +78,16 @@ def _fields(incident: Incident, status: str) -> dict[str, Any]:
 def _listed(prefix: str, incidents: Sequence[Incident]) -> list[str]:
     lines: list[str] = []
     for one in incidents[:LISTED]:
-        lines += [
-            f"{prefix}{one.title} ({one.severity})",
-            f"  {one_line(one.summary)[:MAX_LINE]}",
-            f"  {_span(one)}",
-            "",
-        ]
+        span = f"Since {moment(one.since)}."
+        if one.ended_at is not None:
+            span = f"From {moment(one.began_at)} to {moment(one.last_held_at)}."
+        summary = one_line(one.summary)[:MAX_LINE]
+        lines += [f"{prefix}{one.title} ({one.severity})", f"  {summary}", f"  {span}", ""]
     if len(incidents) > LISTED:
         lines += [f"… and {len(incidents) - LISTED} more.", ""]
     return lines
 
 
-def _span(incident: Incident) -> str:
-    if incident.ended_at is None:
-        return f"Since {moment(incident.since)}."
-    return f"From {moment(incident.began_at)} to {moment(incident.last_held_at)}."
-
-
 def _counts(began: Sequence[Incident], ended: Sequence[Incident]) -> str:
-    parts = [
-        f"{len(some)} incident{'' if len(some) == 1 else 's'} {verb}"
-        for some, verb in ((began, "began"), (ended, "resolved"))
-        if some
-    ]
-    return ", ".join(parts)
-
-
-def _escape(text: str) -> str:
-    """Without commands of Slack, which stand in angle brackets: <!channel> notifies all."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    counts = ((len(began), "began"), (len(ended), "resolved"))
+    return ", ".join(f"{count} incident{'' if count == 1 else 's'} {verb}" for count, verb in counts if count)

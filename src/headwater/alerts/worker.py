@@ -7,7 +7,6 @@ sent after it. If the process dies in between, the message is sent again with th
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import assert_never
 
 from headwater.alerts.decide import changes, due_notices, holding, wait
 from headwater.alerts.store import facts as facts_store
@@ -69,13 +68,10 @@ class Alerter:
 
     async def work(self, item: AlertWork) -> None:
         """Evaluate, or send a message. Raises DatabaseUnavailable: then it is done again."""
-        match item:
-            case Evaluation():
-                await self.evaluate()
-            case Message():
-                await self._send(item)
-            case _:
-                assert_never(item)
+        if isinstance(item, Message):
+            await self._send(item)
+        else:
+            await self.evaluate()
 
     async def lag(self) -> timedelta:
         """How long an evaluation has been due."""
@@ -95,11 +91,14 @@ class Alerter:
             await facts_store.save(conn, facts=facts)
             await self._write_messages(conn, now)
             if problem is None:
-                await facts_store.remove_old(
-                    conn, samples_before=now - self._window, incidents_before=now - INCIDENTS_KEPT
-                )
+                before = now - INCIDENTS_KEPT
+                await facts_store.remove_old(conn, samples_before=now - self._window, incidents_before=before)
         self._claim_at = None  # new messages are sent at once
-        _log_incidents(begun, decided.ended)
+        for one in begun:
+            write = log.warning if one.severity == "warning" else log.error
+            write("incident began", condition=one.condition.value, subject=one.subject, summary=one.summary)
+        for one in decided.ended:
+            log.info("incident ended", condition=one.condition.value, subject=one.subject)
         return decided
 
     @property
@@ -153,11 +152,3 @@ async def send(message: Message, mailer: Mailer, options: AlertOptions) -> str |
     address, text = message.channel.removeprefix(MAIL), text_of(message, site=options.site)
     sent = await mailer.send(address, subject_of(message), text, message_id=f"<{message.id}@headwater.alerts>")
     return None if sent else "The mail server did not accept it; see the log."
-
-
-def _log_incidents(begun: Sequence[Incident], ended: Sequence[Incident]) -> None:
-    for one in begun:
-        write = log.warning if one.severity == "warning" else log.error
-        write("incident began", condition=one.condition.value, subject=one.subject, summary=one.summary)
-    for one in ended:
-        log.info("incident ended", condition=one.condition.value, subject=one.subject)

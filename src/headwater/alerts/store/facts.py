@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from headwater.alerts.types import Facts, FactSample, FeedCounts, FeedFact, OutageFact, StageFact, Thresholds
 from headwater.bodies import store as bodies
-from headwater.db import Connection, fetch_all, fetch_column, fetch_value
+from headwater.db import Connection, fetch_all, fetch_column, fetch_row, fetch_value
 from headwater.hosts.store.outages import list_outages
 from headwater.hosts.store.pages import next_ready_at
 from headwater.hosts.store.status import find_busy
@@ -103,7 +103,12 @@ async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
         conn, "SELECT DISTINCT kind FROM bodies WHERE lease IS NOT NULL AND ready_at > %(now)s", {"now": now}
     )
     busy = {*await find_busy(conn, now=now), *kinds}
-    found = {"polling": StageFact(await _feed_due_since(conn, now=now), "polling" in busy)}
+    # Not `oldest_due_at` of polling, which reads the next host only: a new one comes before all others.
+    statement = """
+        SELECT min(greatest(free_at, next_poll_at)) FROM hosts JOIN feed_state USING (shard, host_id)
+        WHERE feed_due_at < 'infinity' AND free_at <= %(now)s AND next_poll_at <= %(now)s
+    """
+    found = {"polling": StageFact(await fetch_value(conn, statement, {"now": now}), "polling" in busy)}
     ready_at = await next_ready_at(conn)
     found["fetching"] = StageFact(ready_at if ready_at and ready_at <= now else None, "fetching" in busy)
     for stage, kind in PAGE_STAGES.items():
@@ -120,18 +125,8 @@ async def _retaining(conn: Connection, *, now: datetime) -> StageFact:
         SELECT CASE WHEN due_at <= %(now)s THEN due_at END, lease IS NOT NULL AND due_at > %(now)s
         FROM retention_state
     """
-    cur = await conn.execute(statement, {"now": now})
-    row = await cur.fetchone()
+    row = await fetch_row(conn, statement, {"now": now})
     return StageFact(*row) if row else StageFact()
-
-
-async def _feed_due_since(conn: Connection, *, now: datetime) -> datetime | None:
-    """Not `oldest_due_at` of polling, which reads the next host only: a new one comes before all others."""
-    statement = """
-        SELECT min(greatest(free_at, next_poll_at)) FROM hosts JOIN feed_state USING (shard, host_id)
-        WHERE feed_due_at < 'infinity' AND free_at <= %(now)s AND next_poll_at <= %(now)s
-    """
-    return await fetch_value(conn, statement, {"now": now})
 
 
 async def _queues(conn: Connection) -> dict[str, int]:
@@ -169,29 +164,23 @@ async def save(conn: Connection, *, facts: Facts) -> None:
 
 async def find_last(conn: Connection) -> tuple[Facts | None, Mapping[str, int]]:
     """The facts of the last evaluation, and the number of open incidents by condition."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT facts, (
             SELECT coalesce(jsonb_object_agg(condition, incidents), '{}')
             FROM (SELECT condition, count(*) AS incidents FROM incidents WHERE ended_at IS NULL GROUP BY condition)
                 AS counted
         )
         FROM alert_state WHERE evaluated_at IS NOT NULL
-        """
-    )
-    row = await cur.fetchone()
+    """
+    row = await fetch_row(conn, statement)
     return (msgspec.convert(row[0], Facts), row[1]) if row else (None, {})
 
 
 async def list_samples(conn: Connection, *, after: datetime) -> list[FactSample]:
     """Samples of earlier evaluations, in order of time."""
-    cur = await conn.execute(
-        "SELECT at, stages, queues FROM alert_samples WHERE at >= %(after)s ORDER BY at", {"after": after}
-    )
-    return [
-        FactSample(at, msgspec.convert(stages, dict[str, StageFact]), queues)
-        for at, stages, queues in await cur.fetchall()
-    ]
+    statement = "SELECT at, stages, queues FROM alert_samples WHERE at >= %(after)s ORDER BY at"
+    cur = await conn.execute(statement, {"after": after})
+    return [FactSample(row[0], msgspec.convert(row[1], dict[str, StageFact]), row[2]) for row in await cur.fetchall()]
 
 
 async def remove_old(conn: Connection, *, samples_before: datetime, incidents_before: datetime) -> None:
@@ -220,18 +209,14 @@ async def repair_schedules(conn: Connection, *, now: datetime) -> None:
         """,
         {"now": now},
     )
-    await conn.execute(
-        """
+    messages = """
         UPDATE incident_messages
         SET made_at = %(now)s, sent_at = CASE WHEN sent_at IS NOT NULL THEN least(sent_at, %(now)s) END
         WHERE made_at > %(now)s::timestamptz + interval '1 hour'
-        """,
-        {"now": now},
-    )
-    await conn.execute(
-        """
+    """
+    await conn.execute(messages, {"now": now})
+    unsent = """
         UPDATE incident_messages SET ready_at = %(now)s
         WHERE sent_at IS NULL AND ready_at > %(now)s::timestamptz + interval '1 day'
-        """,
-        {"now": now},
-    )
+    """
+    await conn.execute(unsent, {"now": now})

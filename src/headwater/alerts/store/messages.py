@@ -55,22 +55,18 @@ async def add(conn: Connection, *, channel: str, notices: Sequence[Notice], is_o
         "id": new_id(), "channel": channel, "is_of_feeds": is_of_feeds, "now": now,
         "ids": [notice.incident.id for notice in notices], "kinds": [notice.kind.value for notice in notices],
     }  # fmt: skip
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO incident_messages (id, channel, is_of_feeds, made_at, ready_at)
         VALUES (%(id)s, %(channel)s, %(is_of_feeds)s, %(now)s, %(now)s)
-        """,
-        values,
-    )
-    await conn.execute(
-        """
+    """
+    await conn.execute(statement, values)
+    contain = """
         UPDATE incident_notices SET message_id = %(id)s
         FROM unnest(%(ids)s::uuid[], %(kinds)s::text[]) AS given (incident_id, kind)
         WHERE incident_notices.incident_id = given.incident_id
             AND incident_notices.kind = given.kind AND channel = %(channel)s
-        """,
-        values,
-    )
+    """
+    await conn.execute(contain, values)
 
 
 async def claim(
@@ -92,28 +88,23 @@ async def claim(
     messages = await cur.fetchall()
     if not messages:
         return []
-    notices: dict[UUID, list[Notice]] = {message[0]: [] for message in messages}
+    notices: dict[UUID, list[Notice]] = {row[0]: [] for row in messages}
     cur = await conn.execute(
         _NOTICES + " WHERE message_id = ANY(%(ids)s) ORDER BY began_at, id, kind", {"ids": list(notices)}
     )
     for message_id, channel, kind, *row in await cur.fetchall():
         notices[message_id].append(Notice(incident_of(row), channel, NoticeKind(kind)))
-    return [
-        Message(message_id, channel, made_at, attempts, notices[message_id])
-        for message_id, channel, made_at, attempts in messages
-    ]
+    return [Message(*row, notices[row[0]]) for row in messages]
 
 
 async def set_sent(conn: Connection, *, message_id: UUID, now: datetime) -> None:
-    await conn.execute(
-        "UPDATE incident_messages SET sent_at = %(now)s, error = NULL WHERE id = %(id)s AND sent_at IS NULL",
-        {"id": message_id, "now": now},
-    )
+    statement = "UPDATE incident_messages SET sent_at = %(now)s, error = NULL WHERE id = %(id)s AND sent_at IS NULL"
+    await conn.execute(statement, {"id": message_id, "now": now})
 
 
 async def set_failed(conn: Connection, *, message_id: UUID, until: datetime, error: str) -> None:
     """Store the error; the message is sent again at `until`."""
-    await conn.execute(
-        "UPDATE incident_messages SET ready_at = %(until)s, error = %(error)s WHERE id = %(id)s AND sent_at IS NULL",
-        {"id": message_id, "until": until, "error": error},
-    )
+    statement = """
+        UPDATE incident_messages SET ready_at = %(until)s, error = %(error)s WHERE id = %(id)s AND sent_at IS NULL
+    """
+    await conn.execute(statement, {"id": message_id, "until": until, "error": error})
