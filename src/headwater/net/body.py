@@ -7,7 +7,7 @@ from math import inf
 import aiohttp
 
 from headwater.net.types import FetchError, FetchFailure
-from headwater.net.unpack import Undecodable, Unpacker, undone, unpacker_for
+from headwater.net.unpack import Undecodable, undone, unpacker_for
 
 ERROR_BODY_BYTES = 65_536  # enough of an error page to recognise a bot challenge
 ERROR_BODY_S = 2
@@ -49,7 +49,11 @@ async def _read_into(
     body: bytearray, answer: aiohttp.ClientResponse, url: str, *, enough: int, most_packed: int
 ) -> None:
     """Read to the end, or until there is enough. Raises FetchError, also if more than `most_packed` arrives first."""
-    unpacker = _unpacker_of(answer, url)
+    given = ",".join(answer.headers.getall("Content-Encoding", ())).lower()
+    encodings = [name for part in given.split(",") if (name := part.strip()) not in {"", "identity"}]
+    if len(encodings) > 1:
+        raise FetchError(url, FetchFailure.TOO_LARGE, "its body is compressed more than once, as bombs are")
+    unpacker = unpacker_for(encodings[0] if encodings else "")
     packed = 0
     async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
         packed += len(chunk)
@@ -64,14 +68,6 @@ async def _read_into(
             raise _too_large(url, most_packed)
     if packed and not unpacker.is_whole:
         raise FetchError(url, FetchFailure.BAD_ENCODING, "its compressed body ends too soon")
-
-
-def _unpacker_of(answer: aiohttp.ClientResponse, url: str) -> Unpacker:
-    given = ",".join(answer.headers.getall("Content-Encoding", ())).lower()
-    encodings = [name for part in given.split(",") if (name := part.strip()) not in {"", "identity"}]
-    if len(encodings) > 1:
-        raise FetchError(url, FetchFailure.TOO_LARGE, "its body is compressed more than once, as bombs are")
-    return unpacker_for(encodings[0] if encodings else "")
 
 
 def _too_large(url: str, max_bytes: int) -> FetchError:

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from ipaddress import ip_address
 from typing import Any, Self
 
 import aiohttp
@@ -17,7 +16,7 @@ from yarl import URL
 from headwater.errors import InvalidUrl
 from headwater.net.answers import REDIRECTS, redirect_of
 from headwater.net.body import read_beginning, read_error_page, read_whole
-from headwater.net.guard import BlockedAddress, BlockedName, check_address, check_target
+from headwater.net.guard import BlockedAddress, BlockedName, check_address, check_target, is_address
 from headwater.net.resolver import Resolver
 from headwater.net.types import FetchError, FetchFailure, Hop, Response
 from headwater.observability.log import get_logger
@@ -85,14 +84,9 @@ class Client:
             await self._resolver.close()
 
     async def get(
-        self,
-        url: str,
-        *,
-        within: timedelta,
-        max_bytes: int,
-        headers: Mapping[str, str] | None = None,
+        self, url: str, *, within: timedelta, max_bytes: int, headers: Mapping[str, str] | None = None,
         turn: Turn | None = None,
-    ) -> Response:
+    ) -> Response:  # fmt: skip
         """The response at the end of at most five redirects. Raises FetchError, and what `turn` raises.
 
         `turn` is awaited before each request but the first; that time is not part of `within`.
@@ -165,7 +159,13 @@ class Client:
             async with self._session.request(
                 request.method, self._checked(url), headers=request.headers, data=request.form, allow_redirects=False
             ) as answer:
-                return Response(url, answer.status, answer.headers, await _body(answer, url, request), hops)
+                if answer.status in REDIRECTS:
+                    body = b""
+                elif answer.ok:
+                    body = await request.read(answer, url, request.max_bytes)
+                else:
+                    body = await read_error_page(answer, url, request.limit.when())
+                return Response(url, answer.status, answer.headers, body, hops)
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
             raise _failure(url, error) from error
 
@@ -190,18 +190,8 @@ async def _in_time(url: str, within: timedelta) -> AsyncIterator[asyncio.Timeout
         async with asyncio.timeout(within.total_seconds()) as limit:
             yield limit
     except TimeoutError as error:
-        raise FetchError(
-            url, FetchFailure.TIMEOUT, f"no complete answer within {within.total_seconds():g} s"
-        ) from error
-
-
-async def _body(answer: aiohttp.ClientResponse, url: str, request: _Request) -> bytes:
-    """Nothing of a redirect; of an error page what arrives soon."""
-    if answer.status in REDIRECTS:
-        return b""
-    if not answer.ok:
-        return await read_error_page(answer, url, request.limit.when())
-    return await request.read(answer, url, request.max_bytes)
+        detail = f"no complete answer within {within.total_seconds():g} s"
+        raise FetchError(url, FetchFailure.TIMEOUT, detail) from error
 
 
 def _followable(url: str) -> str:
@@ -217,7 +207,7 @@ def _failure(url: str, error: Exception) -> FetchError:
         blocked = blocked.__cause__ or blocked.__context__
     if blocked is not None:
         # Users see this detail, so an internal address that a name resolves to goes to the log only.
-        shown = NOT_PUBLIC if _is_found_by_name(blocked.address, url) else str(blocked)
+        shown = NOT_PUBLIC if is_address(blocked.address) and blocked.address not in url else str(blocked)
         log.info("address refused", url=url, address=blocked.address, reason=blocked.reason)
         detail = f"{shown}: Headwater does not connect there"
         return FetchError(url, FetchFailure.BLOCKED, detail, by_name=isinstance(blocked, BlockedName))
@@ -231,12 +221,3 @@ def _failure(url: str, error: Exception) -> FetchError:
             return FetchError(url, FetchFailure.NETWORK, "its answer is not proper HTTP")
         case _:
             return FetchError(url, FetchFailure.NETWORK, message or type(error).__name__)
-
-
-def _is_found_by_name(address: str, url: str) -> bool:
-    """Whether a name resolved to this address, which the URL itself does not contain."""
-    try:
-        ip_address(address)
-    except ValueError:
-        return False
-    return address not in url

@@ -116,6 +116,14 @@ def check_address(address: str, *, allow_loopback: bool) -> None:
         raise BlockedAddress(address, reason)
 
 
+def is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def refusal(address: IPv4Address | IPv6Address, *, allow_loopback: bool) -> str | None:
     if isinstance(address, IPv4Address):
         is_allowed = allow_loopback and address == _THIS_MACHINE

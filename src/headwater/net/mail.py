@@ -11,12 +11,14 @@ from typing import Self
 from urllib.parse import unquote, urlsplit
 
 from headwater.errors import Invalid
+from headwater.net.guard import is_address
 from headwater.observability.log import get_logger
 
 log = get_logger()
 
 TIMEOUT_S = 20
 PORTS = {"smtp": 587, "smtps": 465}
+INVALID = "HEADWATER_SMTP_URL is invalid: write smtp://user:password@mail.example:587."
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +34,13 @@ class SmtpServer:
         """`smtp://user:password@mail.example:587`, or `smtps://` for TLS from the first byte. Raises Invalid."""
         try:
             parts = urlsplit(url)
-            port = parts.port
-        except ValueError as error:
-            raise Invalid("HEADWATER_SMTP_URL is invalid: write smtp://user:password@mail.example:587.") from error
+            port = parts.port or PORTS[parts.scheme]
+            user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        except (ValueError, KeyError) as error:
+            raise Invalid(INVALID) from error
         if parts.scheme not in PORTS or not parts.hostname:
-            raise Invalid("HEADWATER_SMTP_URL is invalid: write smtp://user:password@mail.example:587.")
-        return cls(
-            parts.hostname,
-            port or PORTS[parts.scheme],
-            unquote(parts.username or ""),
-            unquote(parts.password or ""),
-            parts.scheme == "smtps",
-        )
+            raise Invalid(INVALID)
+        return cls(parts.hostname, port, user, password, parts.scheme == "smtps")
 
 
 class Delivery(Enum):
@@ -70,7 +67,12 @@ class Mailer:
     async def deliver(self, to: str, subject: str, text: str, *, message_id: str = "") -> Delivery:
         """Send an email. One that may be sent twice has its own `message_id`, so that duplicates are recognised."""
         try:
-            email = self._write(to, subject, text, message_id)
+            email = EmailMessage()
+            email["From"], email["To"], email["Subject"] = self._sender, to, subject
+            email["Auto-Submitted"] = "auto-generated"
+            if message_id:
+                email["Message-ID"] = message_id
+            email.set_content(text)
         except ValueError:
             log.warning("mail refused", to=to, subject=subject)
             return Delivery.REFUSED
@@ -84,15 +86,6 @@ class Mailer:
             return Delivery.REFUSED if is_refused(error) else Delivery.FAILED
         log.info("mail sent", to=to, subject=subject)
         return Delivery.SENT
-
-    def _write(self, to: str, subject: str, text: str, message_id: str) -> EmailMessage:
-        email = EmailMessage()
-        email["From"], email["To"], email["Subject"] = self._sender, to, subject
-        email["Auto-Submitted"] = "auto-generated"
-        if message_id:
-            email["Message-ID"] = message_id
-        email.set_content(text)
-        return email
 
     def _submit(self, email: EmailMessage, post: SmtpServer) -> None:
         context = ssl.create_default_context()
@@ -123,9 +116,4 @@ def is_refused(error: Exception) -> bool:
 
 def may_show_password(host: str, *, is_encrypted: bool) -> bool:
     """Whether a password may be sent: an attacker on the way can hide that a server offers STARTTLS."""
-    if is_encrypted or host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_encrypted or host == "localhost" or (is_address(host) and ip_address(host).is_loopback)

@@ -46,9 +46,7 @@ class Resolver(AbstractResolver):
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _ask_dns(self, host: str, port: int, family: socket.AddressFamily) -> list[ResolveResult]:
-        lookup = partial(
-            socket.getaddrinfo, host, port, family=family, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
-        )
+        lookup = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)
         try:
             infos = await asyncio.get_running_loop().run_in_executor(self._threads, lookup)
         except UnicodeError as error:  # a label that is empty or too long, from Python's own codec

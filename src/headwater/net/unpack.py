@@ -83,13 +83,13 @@ class GzipMember(ZlibStream):
     def is_complete(self) -> bool:
         """Whether all content has arrived; part of the trailer may be missing."""
         end = struct.pack("<II", self._checksum, self._length & 0xFFFFFFFF)
-        return self.is_whole or any(self._ends_with(end[at:]) for at in range(len(end)))
-
-    def _ends_with(self, rest: bytes) -> bool:
-        ended = self._zlib.copy()
-        with suppress(zlib.error):
-            ended.decompress(rest)
-        return ended.eof
+        for at in range(0 if self.is_whole else len(end)):
+            ended = self._zlib.copy()
+            with suppress(zlib.error):
+                ended.decompress(end[at:])
+            if ended.eof:
+                return True
+        return self.is_whole
 
 
 class ZstdFrame:
