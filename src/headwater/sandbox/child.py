@@ -54,7 +54,10 @@ class MemoryGauge:
 def main() -> None:
     sock = socket.socket(fileno=int(sys.argv[1]))
     die_with_parent(int(sys.argv[2]))
-    leave_stopping_to_parent()
+    # Ctrl-C and a service's stop reach all processes: the parent drains, and needs the child.
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)  # blocked since before the start, see `process.py`
     faulthandler.enable()  # last words of a crash, in the real standard error
     sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  for as long as the process lives
     try:
@@ -82,7 +85,10 @@ def _start(setup: Setup, gauge: MemoryGauge) -> AnswerFrame:
         for module in setup.preload:
             import_module(module)
         gc.freeze()  # modules stay: collections skip them
-        limit_resources(setup.memory_limit, gauge)
+        if size := gauge.address_space():  # this much more memory than now
+            _lower(resource.RLIMIT_AS, size + setup.memory_limit)
+        _lower(resource.RLIMIT_CORE, 0)
+        _lower(resource.RLIMIT_FSIZE, WRITTEN_MAX_BYTES)
     except Exception as error:  # noqa: BLE001  a failed preload is reported to the caller
         return AnswerFrame(FrameKind.RAISED, encode_error(error), is_last=True)
     return AnswerFrame(FrameKind.RESULT, encode(None))
@@ -114,21 +120,6 @@ def die_with_parent(parent: int) -> None:
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
     if os.getppid() != parent:
         os._exit(0)
-
-
-def leave_stopping_to_parent() -> None:
-    """Ignore Ctrl-C and a service's stop, which reach all processes: the parent drains, and needs the child."""
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)  # blocked since before the start, see `process.py`
-
-
-def limit_resources(memory: int, gauge: MemoryGauge) -> None:
-    """Allow this much more memory than now, no core files, no large files."""
-    if size := gauge.address_space():
-        _lower(resource.RLIMIT_AS, size + memory)
-    _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_FSIZE, WRITTEN_MAX_BYTES)
 
 
 def limit_processor_time(limit: timedelta) -> None:

@@ -23,16 +23,9 @@ class Sandbox:
     """
 
     def __init__(
-        self,
-        *,
-        processes: int,
-        time_limit: timedelta,
-        memory_limit: int,
-        preload: Sequence[str] = (),
-        warm: bool = False,
-        tasks_per_process: int = 10_000,
-        answer_limit: int = 64_000_000,
-    ) -> None:
+        self, *, processes: int, time_limit: timedelta, memory_limit: int, preload: Sequence[str] = (),
+        warm: bool = False, tasks_per_process: int = 10_000, answer_limit: int = 64_000_000,
+    ) -> None:  # fmt: skip
         self._setup = Setup(time_limit, memory_limit, growth_limit=memory_limit // 4, preload=tuple(preload))
         self._answer_limit = answer_limit
         self._processes = processes

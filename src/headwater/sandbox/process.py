@@ -23,13 +23,10 @@ from headwater.sandbox.types import STOP_SIGNALS, Overrun, SandboxClosed, Sandbo
 
 START_LIMIT_S = 60
 LAST_WORDS_BYTES = 4_000
-ENVIRONMENT = frozenset(
-    {
-        *("PATH", "HOME", "TMPDIR", "TZ", "LANG", "LC_ALL", "LC_CTYPE"),
-        *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"),
-        *("PYTHONHOME", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),
-    }
-)
+ENVIRONMENT = frozenset({
+    "PATH", "HOME", "TMPDIR", "TZ", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
+    "DYLD_FALLBACK_LIBRARY_PATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX",
+})  # fmt: skip
 
 
 class Process:
@@ -153,13 +150,9 @@ def _spawn(sock: socket.socket, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         return subprocess.Popen(  # noqa: S603  our own interpreter and module
-            [sys.executable, "-P", *module],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            pass_fds=(sock.fileno(),),
-            env=environment,
-        )
+            [sys.executable, "-P", *module], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
+            pass_fds=(sock.fileno(),), env=environment,
+        )  # fmt: skip
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
