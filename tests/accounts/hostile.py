@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 
 MEGABYTE = 1_000_000
 HUGE = 100 * MEGABYTE
-BLOCKED_URL = "http://internal.example/"  # resolves to a private address, which is never asked
+BLOCKED_URL = "http://internal.example/"  # resolves to a private address, which gets no request
 
 
 class Hostile:
@@ -40,7 +40,7 @@ class Hostile:
             await asyncio.sleep(0.01)
 
     async def huge(self, request: web.Request) -> web.StreamResponse:
-        """A hundred megabytes, with a status that the query says."""
+        """A hundred megabytes, with the status of the query."""
         status = int(request.query.get("status", "200"))
         response = web.StreamResponse(status=status, headers={"Content-Type": "application/json"})
         await response.prepare(request)

@@ -21,7 +21,7 @@ ELLIPTIC = ECKey.generate_key("P-256", {"kid": "elliptic"})
 
 
 def claims(**changed: object) -> dict[str, Any]:
-    """What a good token says; a claim that is changed to None is left out."""
+    """The claims of a valid token; a claim that is changed to None is left out."""
     good = {
         "iss": NAME, "aud": AUDIENCE, "sub": "ann", "email": "ann@example.com", "email_verified": True, "iat": NOW,
         "exp": NOW + 600,

@@ -28,15 +28,15 @@ async def collect(database: Database, clock: MovableClock) -> list[AccountEmail]
     """Everything that waits, in the order in which it was queued; it counts as sent."""
     sender, found = a_sender(database, clock), list[AccountEmail]()
     for mail in sorted(await sender.claim(100), key=lambda mail: mail.id):
-        letter = await sender.write(mail)
-        found += [letter] if letter else []
+        email = await sender.write(mail)
+        found += [email] if email else []
         async with database.as_system() as conn:
             await store.remove(conn, mail_id=mail.id)
     return found
 
 
-def token_in(letter: AccountEmail) -> str:
+def token_in(email: AccountEmail) -> str:
     """The token of the link in a mail."""
-    link = re.search(r"token=([\w-]+)", letter.text)
-    assert link is not None, letter.text
+    link = re.search(r"token=([\w-]+)", email.text)
+    assert link is not None, email.text
     return link[1]

@@ -1,4 +1,4 @@
-"""A small OpenID provider, on loopback: it lets everybody in at once, and checks what it is told as a real one does."""
+"""A small OpenID provider on loopback: it logs every user in at once, and checks requests as a real one does."""
 
 import base64
 import hashlib
@@ -17,12 +17,12 @@ CLIENT_SECRET = "a secret: with signs/of+all kinds"
 
 
 class Provider:
-    """Who is let in, and what is told of them, can be changed."""
+    """The user and their claims can be changed."""
 
     def __init__(self) -> None:
         self.url = ""
         self.person: dict[str, Any] = {"sub": "ann", "email": "ann@example.com", "email_verified": True}
-        self.told: dict[str, Any] = {}  # claims that are told instead of the right ones
+        self.claims: dict[str, Any] = {}  # claims that replace the right ones
         self.metadata: dict[str, Any] = {}
         self.signs_with: Any = RSA
         self.refusals: list[str] = []
@@ -52,7 +52,7 @@ class Provider:
         assert asked is not None
         said = {
             "iss": self.url, "aud": CLIENT_ID, "iat": NOW, "exp": NOW + 300, "nonce": asked["nonce"], **self.person,
-            **self.told,
+            **self.claims,
         }  # fmt: skip
         return web.json_response({"access_token": "x", "token_type": "Bearer", "id_token": self._sign(said)})
 

@@ -168,8 +168,8 @@ async def test_guessing_from_many_networks_ends_too_and_the_owners_own_network_s
 
     assert isinstance(await access.log_in("ada@example.com", PASSWORD, HERE), LoggedIn)
     await access.ask_for_reset("ada@example.com", Visitor("203.0.113.7", ""))
-    (letter,) = await collect(database, clock)
-    await access.reset_password(token_in(letter), "another good one")
+    (email,) = await collect(database, clock)
+    await access.reset_password(token_in(email), "another good one")
     assert isinstance(await access.log_in("ada@example.com", "another good one", Visitor("203.0.113.7", "")), LoggedIn)
 
 
@@ -386,7 +386,7 @@ async def test_a_mailed_token_ends_and_only_the_last_one_counts(
     tokens: list[str] = []
     for _ in range(2):
         await access.ask_for_reset("ada@example.com", HERE)
-        tokens += [token_in(letter) for letter in await collect(database, clock)]
+        tokens += [token_in(email) for email in await collect(database, clock)]
 
     with pytest.raises(NotLoggedIn):
         await access.reset_password(tokens[0], "another good one")
@@ -407,14 +407,14 @@ async def test_many_networks_cannot_flood_a_mailbox_and_the_last_link_in_it_is_g
     access: Access, database: Database, clock: MovableClock
 ) -> None:
     await register(access)
-    letters: list[AccountEmail] = []
+    emails: list[AccountEmail] = []
     for number in range(20):
         await access.ask_for_reset("ada@example.com", Visitor(f"203.0.113.{number}", ""))
-        letters += await collect(database, clock)
+        emails += await collect(database, clock)
         clock.move(minutes=2)
 
-    assert len(letters) == 10
-    await access.reset_password(token_in(letters[-1]), "another good one")
+    assert len(emails) == 10
+    await access.reset_password(token_in(emails[-1]), "another good one")
     await access.ask_for_reset("ada@example.com", HERE)
     assert "/auth/reset?token=" in (await collect(database, clock))[-1].text
 

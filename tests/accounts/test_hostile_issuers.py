@@ -71,18 +71,18 @@ async def provider() -> AsyncIterator[Provider]:
 
 
 @pytest.fixture
-def door(provider: Provider, client: Client, clock: MovableClock) -> OpenId:
+def openid(provider: Provider, client: Client, clock: MovableClock) -> OpenId:
     return OpenId(client, clock, OpenIdOptions(provider.url, CLIENT_ID, SecretStr(CLIENT_SECRET), BACK))
 
 
-async def code_of(door: OpenId, attempt: OpenIdAttempt) -> str:
-    """Through the provider's door and back."""
+async def code_of(openid: OpenId, attempt: OpenIdAttempt) -> str:
+    """The code with which the provider redirects back."""
     async with httpx.AsyncClient() as browser:
-        back = await browser.get(await door.address(attempt))
+        back = await browser.get(await openid.address(attempt))
     return URL(back.headers["location"]).params["code"]
 
 
-# What an issuer says of itself
+# The configuration of an issuer
 
 
 class Elsewhere(Impatient):
@@ -107,12 +107,12 @@ async def test_an_issuer_that_cannot_say_what_it_is_is_unavailable(
     path: str, hostile: Hostile, elsewhere: Elsewhere, clock: MovableClock
 ) -> None:
     elsewhere.lead("/openid-configuration", hostile.url + path)
-    door = OpenId(elsewhere, clock, OpenIdOptions("http://127.0.0.1:1", CLIENT_ID, SecretStr("x"), BACK))
+    openid = OpenId(elsewhere, clock, OpenIdOptions("http://127.0.0.1:1", CLIENT_ID, SecretStr("x"), BACK))
     async with asyncio.timeout(PATIENCE_S):
         with capture_logs() as logs, pytest.raises(IssuerUnavailable):
-            await door.address(OpenIdAttempt("seed"))
-        with pytest.raises(IssuerUnavailable):  # at once: it is not asked again within half a minute
-            await door.address(OpenIdAttempt("seed"))
+            await openid.address(OpenIdAttempt("seed"))
+        with pytest.raises(IssuerUnavailable):  # at once: there is no second request within half a minute
+            await openid.address(OpenIdAttempt("seed"))
 
     assert sum(hostile.asked.values()) == 1 or path == "/circle"
     assert hostile.sent < HUGE / 10
@@ -126,9 +126,9 @@ async def test_a_hundred_people_at_a_door_that_hangs_are_one_request(
     hostile: Hostile, elsewhere: Elsewhere, clock: MovableClock
 ) -> None:
     elsewhere.lead("/openid-configuration", f"{hostile.url}/hang")
-    door = OpenId(elsewhere, clock, OpenIdOptions("http://127.0.0.1:1", CLIENT_ID, SecretStr("x"), BACK))
+    openid = OpenId(elsewhere, clock, OpenIdOptions("http://127.0.0.1:1", CLIENT_ID, SecretStr("x"), BACK))
     async with asyncio.timeout(PATIENCE_S):
-        found = await asyncio.gather(*(door.address(OpenIdAttempt("s")) for _ in range(100)), return_exceptions=True)
+        found = await asyncio.gather(*(openid.address(OpenIdAttempt("s")) for _ in range(100)), return_exceptions=True)
 
     assert {type(one) for one in found} == {IssuerUnavailable}
     assert hostile.asked["/hang"] == 1
@@ -138,30 +138,30 @@ async def test_known_keys_outlive_a_key_set_that_is_unavailable_when_the_issuer_
     hostile: Hostile, elsewhere: Elsewhere, clock: MovableClock, provider: Provider
 ) -> None:
     elsewhere.lead("/nowhere", "")
-    door = OpenId(elsewhere, clock, OpenIdOptions(provider.url, CLIENT_ID, SecretStr(CLIENT_SECRET), BACK))
-    provider.told = {"exp": int(clock().timestamp()) + 20_000}
+    openid = OpenId(elsewhere, clock, OpenIdOptions(provider.url, CLIENT_ID, SecretStr(CLIENT_SECRET), BACK))
+    provider.claims = {"exp": int(clock().timestamp()) + 20_000}
     attempt = OpenIdAttempt("seed")
-    first = await door.identify(attempt, code=await code_of(door, attempt), issuer="")
+    first = await openid.identify(attempt, code=await code_of(openid, attempt), issuer="")
     elsewhere.lead("/jwks", f"{hostile.url}/html")
     provider.metadata = {"authorization_endpoint": f"{provider.url}/authorize?again=1"}
     clock.move(hours=2)
     async with asyncio.timeout(PATIENCE_S):
-        while "again=1" not in await door.address(attempt):
+        while "again=1" not in await openid.address(attempt):
             await asyncio.sleep(0.01)
 
-    assert await door.identify(attempt, code=await code_of(door, attempt), issuer="") == first
+    assert await openid.identify(attempt, code=await code_of(openid, attempt), issuer="") == first
 
 
 async def test_who_knows_an_issuer_does_not_wait_for_it_when_it_hangs_later(
     hostile: Hostile, elsewhere: Elsewhere, clock: MovableClock, provider: Provider
 ) -> None:
     elsewhere.lead("/nowhere", "")
-    door = OpenId(elsewhere, clock, OpenIdOptions(provider.url, CLIENT_ID, SecretStr(CLIENT_SECRET), BACK))
-    before = await door.address(OpenIdAttempt("seed"))
+    openid = OpenId(elsewhere, clock, OpenIdOptions(provider.url, CLIENT_ID, SecretStr(CLIENT_SECRET), BACK))
+    before = await openid.address(OpenIdAttempt("seed"))
     clock.move(hours=2)
     elsewhere.lead("/openid-configuration", f"{hostile.url}/hang")
 
-    assert [await door.address(OpenIdAttempt("seed")) for _ in range(20)] == [before] * 20
+    assert [await openid.address(OpenIdAttempt("seed")) for _ in range(20)] == [before] * 20
     async with asyncio.timeout(PATIENCE_S):
         while hostile.asked["/hang"] == 0:
             await asyncio.sleep(0.01)
@@ -181,12 +181,12 @@ async def test_who_knows_an_issuer_does_not_wait_for_it_when_it_hangs_later(
     ids=["issuer", "script", "header", "long", "list", "number"],
 )
 async def test_an_issuer_that_lies_about_itself_is_unavailable(
-    metadata: dict[str, Any], provider: Provider, door: OpenId
+    metadata: dict[str, Any], provider: Provider, openid: OpenId
 ) -> None:
     provider.metadata = metadata
 
     with pytest.raises(IssuerUnavailable):
-        await door.address(OpenIdAttempt("seed"))
+        await openid.address(OpenIdAttempt("seed"))
 
 
 # Where codes become tokens
@@ -195,14 +195,14 @@ async def test_an_issuer_that_lies_about_itself_is_unavailable(
 @pytest.mark.database
 @EVERY
 async def test_a_token_endpoint_that_misbehaves_is_said_to_the_person_and_all_else_works(
-    path: str, hostile: Hostile, provider: Provider, door: OpenId, database: Database, clock: MovableClock
+    path: str, hostile: Hostile, provider: Provider, openid: OpenId, database: Database, clock: MovableClock
 ) -> None:
     provider.metadata = {"token_endpoint": hostile.url + path}
-    app = create_app(database, clock, openid=door)
+    app = create_app(database, clock, openid=openid)
     async with a_person(app) as person:
         back = await come_back(person)
         login = asyncio.create_task(person.open(back))
-        alive = await asyncio.wait_for(stranger(app), PATIENCE_S)
+        alive = await asyncio.wait_for(privacy_status(app), PATIENCE_S)
         answer = await asyncio.wait_for(login, PATIENCE_S)
 
     assert alive == 200
@@ -220,7 +220,7 @@ async def come_back(person: Person) -> str:
     return f"{back.path}?{back.query.decode()}"
 
 
-async def stranger(app: Litestar) -> int:
+async def privacy_status(app: Litestar) -> int:
     async with a_person(app) as other:
         return (await other.open("/privacy")).status_code
 

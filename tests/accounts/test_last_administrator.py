@@ -1,4 +1,4 @@
-"""The last super_admin stays: whoever tries to remove or demote them, and however many try at once."""
+"""The last super_admin cannot be removed or demoted, by any command and by concurrent ones."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -31,7 +31,7 @@ async def test_a_link_to_reset_a_password_goes_to_the_email_of_the_account(
 ) -> None:
     await Access(database, clock, AccountOptions()).ask_for_reset(typed, THIEF)
 
-    assert [letter.email for letter in await collect(database, clock)] == [ann.email]
+    assert [email.email for email in await collect(database, clock)] == [ann.email]
 
 
 @pytest.mark.parametrize("typed", LOOKALIKES)
@@ -42,7 +42,7 @@ async def test_only_the_owner_of_a_taken_email_is_told_that_it_has_an_account(
 
     assert not isinstance(await access.register(typed, PASSWORD, THIEF), LoggedIn)
 
-    assert [letter.email for letter in await collect(database, clock)] == [ann.email]
+    assert [email.email for email in await collect(database, clock)] == [ann.email]
 
 
 @pytest.mark.parametrize("verified", LOOKALIKES)

@@ -1,4 +1,4 @@
-"""Mail that waits: what strangers ask for never keeps a user from resetting or changing their password."""
+"""Queued mail: requests of others never keep a user from resetting or changing their password."""
 
 from collections.abc import AsyncIterator
 
@@ -33,15 +33,15 @@ def few(monkeypatch: pytest.MonkeyPatch) -> int:
     return 5
 
 
-def stranger(number: int) -> Visitor:
-    return Visitor(f"198.51.100.{number}", "a stranger's")
+def another_visitor(number: int) -> Visitor:
+    return Visitor(f"198.51.100.{number}", "another browser")
 
 
 async def fill_with_resets(access: Access, count: int) -> None:
     for number in range(count):
-        await access.ask_for_reset(f"{number}@evil.example", stranger(number))
+        await access.ask_for_reset(f"{number}@evil.example", another_visitor(number))
     with pytest.raises(Unavailable):
-        await access.ask_for_reset("one-more@evil.example", stranger(count))
+        await access.ask_for_reset("one-more@evil.example", another_visitor(count))
 
 
 async def test_a_queue_full_of_strangers_mail_stops_no_reset_and_no_change_of_a_password(
@@ -66,13 +66,13 @@ async def test_mail_to_new_accounts_does_not_hold_up_links_to_reset_a_password(
 ) -> None:
     access = Access(database, clock, AccountOptions(confirm_email=True))
     for number in range(few):
-        await access.register(f"{number}@evil.example", PASSWORD, stranger(number))
+        await access.register(f"{number}@evil.example", PASSWORD, another_visitor(number))
     with pytest.raises(Unavailable):
-        await access.register("one-more@evil.example", PASSWORD, stranger(few))
+        await access.register("one-more@evil.example", PASSWORD, another_visitor(few))
 
     await access.ask_for_reset("0@evil.example", HERE)
 
-    assert any("/auth/reset" in letter.text for letter in await collect(database, clock))
+    assert any("/auth/reset" in email.text for email in await collect(database, clock))
 
 
 async def test_a_mail_that_waits_already_is_renewed_when_the_queue_is_full(

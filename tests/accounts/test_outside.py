@@ -87,13 +87,13 @@ async def test_clocks_may_differ_by_half_a_minute(issuer: Issuer) -> None:
 
 
 async def test_nobody_but_the_issuer_can_sign(issuer: Issuer) -> None:
-    stranger = RSAKey.generate_key(2048, {"kid": "rsa"})
+    other_key = RSAKey.generate_key(2048, {"kid": "rsa"})
     good = signed(claims())
     head, body, signature = good.split(".")
     forged = unsigned({"alg": "HS256", "kid": "rsa"}, claims())
     seal = hmac.digest(RSA.as_pem(private=False), forged[:-1].encode(), "sha256")
 
-    assert await issuer.identify(signed(claims(), stranger)) is None
+    assert await issuer.identify(signed(claims(), other_key)) is None
     assert await issuer.identify(unsigned({"alg": "none", "kid": "rsa"}, claims())) is None
     assert await issuer.identify(f"{head}.{body}.") is None
     assert await issuer.identify(f"{head}.{body[:-2]}.{signature}") is None
@@ -149,7 +149,7 @@ async def test_keys_are_asked_for_once_and_again_when_one_is_new(
     later = await issuer.identify(signed(claims(), ELLIPTIC, "ES256"))
 
     assert once == 1
-    assert too_soon is None  # whoever invents names of keys does not make us ask each time
+    assert too_soon is None  # unknown key ids do not cause a request each time
     assert later == ANN
     assert publisher.asked == 2
 
@@ -229,7 +229,7 @@ async def test_who_comes_for_the_first_time_gets_an_account_and_keeps_it(outside
     moved = await outsiders.account_of(Identity(NAME, "ann", "other@example.com", True), may_be_first=False)
 
     assert (first.email, first.role) == ("ann@example.com", Role.READER)
-    assert moved == first  # who somebody is, their subject says, not their address
+    assert moved == first  # the subject identifies a user, not the email
     assert first.id != admin.id
 
 

@@ -1,4 +1,4 @@
-"""What one user may ask for in a day or an hour: the limit is exact, whoever asks at the same time."""
+"""Quotas of one user per day or hour: the limit is exact, also for concurrent requests."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The first account of an instance that others can reach is made by whoever can read its console."""
+"""The first account of an instance that others can reach needs the code on its console."""
 
 import asyncio
 from datetime import timedelta
@@ -125,7 +125,7 @@ async def test_an_account_made_on_the_command_line_uses_the_code_up(database: Da
 
 @pytest.fixture
 def app(database: Database, clock: MovableClock) -> Litestar:
-    """As it is on loopback, where a proxy may stand in front that nobody has told us of."""
+    """As on loopback, where a proxy that is not configured may be in front."""
     return create_app(database, clock, web=WebOptions())
 
 

@@ -40,8 +40,8 @@ class Account:
 
     async def reset(self) -> None:
         await self.access.ask_for_reset(self.user.email, HERE)
-        letter = next(one for one in await collect(self.database, self.clock) if "/auth/reset" in one.text)
-        await self.access.reset_password(token_in(letter), NEW)
+        email = next(one for one in await collect(self.database, self.clock) if "/auth/reset" in one.text)
+        await self.access.reset_password(token_in(email), NEW)
 
     async def change(self) -> None:
         await self.access.change_password(self.user, PASSWORD, NEW, keep=self.own)
@@ -84,7 +84,7 @@ async def test_nothing_that_a_thief_has_prepared_survives_a_new_password(
     reset_link = token_in((await collect(database, clock))[0])
     outsiders = Outsiders(database, clock, AccountOptions())
     assert (await outsiders.account_of(THIEFS, may_be_first=False)).id == account.user.id
-    # And what is asked for but not yet sent.
+    # Also what is queued but not yet sent.
     await access.ask_for_email(account.user, "thief2@example.com", PASSWORD)
 
     await way(account)
@@ -101,9 +101,9 @@ async def test_nothing_that_a_thief_has_prepared_survives_a_new_password(
         assert await users.find_identity(conn, issuer=THIEFS.issuer, subject=THIEFS.subject) is None
     with pytest.raises(WrongPassword):
         await access.log_in("ada@example.com", PASSWORD, THIEF)
-    letters = await collect(database, clock)
-    assert [one.email for one in letters if "thief2" in one.email] == []
-    notices = [one for one in letters if one.subject == "Your Headwater password was changed"]
+    emails = await collect(database, clock)
+    assert [one.email for one in emails if "thief2" in one.email] == []
+    notices = [one for one in emails if one.subject == "Your Headwater password was changed"]
     assert [one.email for one in notices] == ["ada@example.com"]
     assert f"{SITE}/auth/forgot" in notices[0].text
 
@@ -183,10 +183,10 @@ async def test_a_lowered_role_takes_its_admin_tokens_along(account: Account) -> 
 async def locked_while(account: Account, step: Callable[[], Coroutine[Any, Any, object]]) -> object:
     """A reset that has locked the account but not ended yet; `step` begins meanwhile. Returns what became of it."""
     await account.access.ask_for_reset("ada@example.com", HERE)
-    letter = next(one for one in await collect(account.database, account.clock) if "/auth/reset" in one.text)
+    email = next(one for one in await collect(account.database, account.clock) if "/auth/reset" in one.text)
     async with account.database.as_system() as conn:
         await users.lock_credentials(conn, user_id=account.user.id)
-        resetting = asyncio.create_task(account.access.reset_password(token_in(letter), NEW))
+        resetting = asyncio.create_task(account.access.reset_password(token_in(email), NEW))
         await until_waiting(account.database, 1)
         going = asyncio.create_task(step())
         await until_waiting(account.database, 2)
@@ -218,8 +218,8 @@ async def test_who_took_over_a_session_without_the_password_uses_up_no_change_of
 
     await account.access.ask_for_email(account.user, "ada@new.example", PASSWORD)
 
-    letters = await collect(account.database, account.clock)
-    assert [one.email for one in letters] == ["ada@new.example", "ada@example.com"]
+    emails = await collect(account.database, account.clock)
+    assert [one.email for one in emails] == ["ada@new.example", "ada@example.com"]
 
 
 async def test_a_token_that_is_made_during_a_reset_is_not_there_after_it(account: Account) -> None:

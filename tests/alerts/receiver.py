@@ -1,4 +1,4 @@
-"""A webhook's other end on loopback: keeps what it is sent, and answers as it is told to."""
+"""The receiver of a webhook on loopback: keeps requests, and answers as configured."""
 
 import json
 from collections.abc import Iterator

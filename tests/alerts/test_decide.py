@@ -1,4 +1,4 @@
-"""Which conditions hold, what becomes of incidents, and what is told: tables, and what holds for all of them."""
+"""Which conditions hold, which incidents they make, and which notices are due: tables and properties."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -209,10 +209,10 @@ DUE = StageFact(START - 20 * MINUTE)
     ("seen", "alerts"),
     [
         ([DUE] * 20, True),
-        ([DUE] * 5, False),  # nobody has looked for long enough: Headwater may only just be back
+        ([DUE] * 5, False),  # too few samples: Headwater may just have started
         ([StageFact(None)] * 20, False),
         ([StageFact(START - 10 * MINUTE)] * 20, False),  # due, and not for long enough
-        ([*[DUE] * 10, StageFact(DUE.due_since, is_busy=True), *[DUE] * 9], False),  # somebody was at it
+        ([*[DUE] * 10, StageFact(DUE.due_since, is_busy=True), *[DUE] * 9], False),  # work was in progress
         ([*[StageFact(START - 30 * MINUTE)] * 10, *[DUE] * 10], False),  # behind, but going on
         ([*[StageFact(START - 30 * MINUTE)] * 5, *[DUE] * 16], True),  # until it stopped
     ],

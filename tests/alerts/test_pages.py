@@ -1,4 +1,4 @@
-"""Incidents as an operator sees them: on the health page, on a page of their own, as metrics, and nobody else."""
+"""Incidents on the health page, on their own page and as metrics, for operators only."""
 
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
@@ -69,7 +69,7 @@ async def test_what_is_open_is_shown_with_where_it_leads(
     assert f'href="/admin/sources/{source.id}"' in page.text
     assert "&lt;b&gt;Feed&lt;/b&gt; &amp; co has failed 4 times in a row." in page.text
     assert "3 minutes ago" in page.text
-    assert "HEADWATER_ALERT_WEBHOOK_URL" in page.text  # nobody is told: how that is mended
+    assert "HEADWATER_ALERT_WEBHOOK_URL" in page.text  # no channel is set: the page says how to set one
 
 
 async def test_what_is_over_is_shown_and_who_was_told(

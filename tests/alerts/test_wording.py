@@ -37,7 +37,7 @@ def a_message(*notices: Notice) -> Message:
         (
             [a_notice(), a_notice(NoticeKind.ENDED)],
             "[Headwater] Resolved: A critical feed fails",
-        ),  # before anybody was told
+        ),  # before a message was sent
         ([], "[Headwater] This is a test"),
     ],
     ids=["one", "over", "two", "both", "over-at-once", "test"],

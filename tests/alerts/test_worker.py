@@ -71,7 +71,7 @@ async def test_a_fresh_install_tells_nobody_anything(
         board = await incidents.read_board(conn, past=10)
 
     assert (list(board.open), list(board.past), board.evaluated_at) == ([], [], clock())
-    assert (receiver.bodies, box.letters) == ([], [])
+    assert (receiver.bodies, box.emails) == ([], [])
 
 
 async def test_an_incident_is_told_once_and_its_end_once(
@@ -83,7 +83,7 @@ async def test_an_incident_is_told_once_and_its_end_once(
     with capture_logs() as logs:
         for _ in range(3):
             await later(alerter, clock, minutes=1)
-        begun = len(receiver.bodies), len(box.letters)
+        begun = len(receiver.bodies), len(box.emails)
         await mend(database, source)
         for _ in range(12):
             await later(alerter, clock, minutes=10)
@@ -97,12 +97,12 @@ async def test_an_incident_is_told_once_and_its_end_once(
     assert began["id"] == ended["id"]
     assert began["summary"] == "Feed 1 has failed 4 times in a row."
     assert "Feed 1 has failed 4 times" in receiver.bodies[0]["text"]
-    assert sorted(str(letter["To"]) for letter in box.letters) == ["ann@example.com"] * 2 + ["bob@example.com"] * 2
-    assert {str(letter["Subject"]).strip() for letter in box.letters} == {
+    assert sorted(str(email["To"]) for email in box.emails) == ["ann@example.com"] * 2 + ["bob@example.com"] * 2
+    assert {str(email["Subject"]).strip() for email in box.emails} == {
         "[Headwater] A critical feed fails: Feed 1 has failed 4 times in a row.",
         "[Headwater] Resolved: A critical feed fails",
     }
-    assert len({letter["Message-ID"] for letter in box.letters}) == 4
+    assert len({email["Message-ID"] for email in box.emails}) == 4
     assert [log["log_level"] for log in logs if log["event"].startswith("incident")] == ["error", "info"]
 
 
@@ -194,7 +194,7 @@ async def test_five_hundred_dead_feeds_are_one_message(
 
     assert len(board.open) == 501  # each feed, and that they are so many
     assert len(receiver.bodies) == 1
-    assert len(box.letters) == 2
+    assert len(box.emails) == 2
     assert receiver.bodies[0]["began"] == 501
     assert len(receiver.bodies[0]["text"]) < 10_000
     assert "and 481 more" in receiver.bodies[0]["text"]
@@ -383,12 +383,12 @@ async def test_a_mail_server_that_is_away_loses_nothing(database: Database, cloc
     alerter = an_alerter(database, clock, box=box)
     await work(alerter)
     box.refuses = ""
-    before = list(box.letters)
+    before = list(box.emails)
     await later(alerter, clock, minutes=2)
     await later(alerter, clock, minutes=2)
 
     assert before == []
-    assert sorted(str(letter["To"]) for letter in box.letters) == ["ann@example.com", "bob@example.com"]
+    assert sorted(str(email["To"]) for email in box.emails) == ["ann@example.com", "bob@example.com"]
 
 
 async def test_who_dies_between_deciding_and_sending_leaves_it_to_the_next(
@@ -496,7 +496,7 @@ async def test_an_inactive_source_counts_as_off_and_a_readers_own_feed_does_not(
     assert (facts.counts.system, facts.counts.system_disabled) == (2, 1)
     assert dict(facts.counts.states) == {"disabled": 1, "auto_disabled": 1, "working": 1}
     assert [feed.id for feed in facts.disabled] == [inactive.id]
-    assert list(facts.critical) == []  # nobody polls it, so it does not fail
+    assert list(facts.critical) == []  # it is not polled, so it does not fail
 
 
 async def test_what_an_evaluation_saw_is_read_back_as_it_was(database: Database, clock: MovableClock) -> None:

@@ -9,7 +9,7 @@ from headwater.errors import DatabaseUnavailable, Deadlock
 
 
 class Book:
-    """Writes numbers, as slowly as it is told, and remembers in which batches."""
+    """Writes numbers with a delay, and keeps the batches."""
 
     def __init__(self, *, fails_on: int | None = None, error: Exception | None = None) -> None:
         self.batches: list[list[int]] = []

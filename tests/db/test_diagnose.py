@@ -1,4 +1,4 @@
-"""Why a connection fails is told apart, each with its fix."""
+"""Causes of failed connections, each with its fix."""
 
 import pytest
 from psycopg.conninfo import make_conninfo

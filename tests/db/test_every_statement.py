@@ -31,7 +31,7 @@ FETCHES = {
     "fetch_value": 1,
 }  # db/query.py: which argument is SQL
 WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM|MERGE INTO)\s+(\w+)")
-# Polling alone knows that a feed went off or came back; where that is kept is the sources' table, as seed 000 says.
+# Polling disables and enables feeds; seed 000 keeps that in the sources' table.
 SHARED = {"sources": {"sources", "polling"}}
 NOT_TABLES = {"SET", "SKIP", "OF"}  # as in ON CONFLICT … DO UPDATE SET, FOR UPDATE SKIP LOCKED, FOR UPDATE OF
 

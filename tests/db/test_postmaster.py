@@ -40,7 +40,7 @@ def test_a_number_that_became_another_programs_is_no_server(tmp_path: Path) -> N
 def test_a_zombie_is_no_server(tmp_path: Path) -> None:
     with subprocess.Popen(["true"]) as ended:
         lock = write_lock(tmp_path, ended.pid)
-        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has reaped it
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # it has ended and is not reaped
 
         assert postmaster_pid(tmp_path) is None
         assert clear_stale_locks(tmp_path, tmp_path)

@@ -1,4 +1,4 @@
-"""Rows of users are closed to everything that does not ask for them by name, and no table is left out."""
+"""Rows of users are visible only in as_user and as_system, and every table is covered."""
 
 import ast
 import re
@@ -29,11 +29,11 @@ pytestmark = pytest.mark.database
 SOURCE = Path(headwater.__file__).parent
 # Every module that may look at the rows of all users, and why.
 SEES_ALL_USERS = {
-    "accounts/access.py": "log in and sessions: nobody is known yet",
-    "accounts/bearers.py": "API tokens: nobody is known yet",
+    "accounts/access.py": "log in and sessions: the user is not known yet",
+    "accounts/bearers.py": "API tokens: the user is not known yet",
     "accounts/changes.py": "an operator makes accounts and sets passwords",
     "accounts/mail/worker.py": "sends mail to any user",
-    "accounts/outside.py": "logins by another issuer: nobody is known yet",
+    "accounts/outside.py": "logins by another issuer: the user is not known yet",
     "api/routes/admin_sources.py": "operators' actions on sources ask whether anybody follows them",
     "api/routes/custom.py": "taking back a suggestion leaves sources that nobody follows",
     "api/routes/moderation.py": "moderators see everybody's suggestions",
@@ -78,7 +78,7 @@ async def problems(conn: Connection) -> list[str]:
     return [gap.problem for gap in await find_gaps(conn, is_app_login=True)]
 
 
-# What the catalogue says
+# The catalogue
 
 
 async def test_every_table_that_names_a_user_is_declared_in_db_rights(conn: Connection) -> None:

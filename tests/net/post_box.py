@@ -1,4 +1,4 @@
-"""A mail server on loopback that keeps what it is given. Speaks as much SMTP as smtplib asks for."""
+"""A mail server on loopback that keeps its emails. It has as much SMTP as smtplib needs."""
 
 import asyncio
 import base64
@@ -31,7 +31,7 @@ class PostBox:
     wants_login: bool = False
     refuses: str = ""  # the command that is answered with an error
     hangs_up: bool = False
-    letters: list[EmailMessage] = field(default_factory=list[EmailMessage])
+    emails: list[EmailMessage] = field(default_factory=list[EmailMessage])
     recipients: list[str] = field(default_factory=list[str])
     logins: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
@@ -70,7 +70,7 @@ class PostBox:
                 return b"250 ok\r\n"
             case "DATA":
                 writer.write(b"354 go on\r\n")
-                self.letters.append(await _read_letter(reader))
+                self.emails.append(await _read_email(reader))
                 return b"250 kept\r\n"
             case "QUIT":
                 return b"221 bye\r\n"
@@ -78,11 +78,11 @@ class PostBox:
                 return b"250 ok\r\n"
 
 
-async def _read_letter(reader: asyncio.StreamReader) -> EmailMessage:
+async def _read_email(reader: asyncio.StreamReader) -> EmailMessage:
     raw = await reader.readuntil(b"\r\n.\r\n")
-    letter = message_from_bytes(raw.removesuffix(b".\r\n"), policy=policy.default)
-    assert isinstance(letter, EmailMessage)
-    return letter
+    email = message_from_bytes(raw.removesuffix(b".\r\n"), policy=policy.default)
+    assert isinstance(email, EmailMessage)
+    return email
 
 
 @asynccontextmanager
@@ -95,7 +95,7 @@ async def open_post_box(context: ssl.SSLContext | None = None) -> AsyncIterator[
 
 
 def self_signed(folder: Path) -> ssl.SSLContext:
-    """A server's certificate that nobody but itself vouches for."""
+    """A self-signed certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     certificate = (

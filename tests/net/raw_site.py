@@ -1,4 +1,4 @@
-"""A server on loopback that says exactly the bytes it is given, as no server of ours would."""
+"""A server on loopback that sends exactly the bytes it is given."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -14,7 +14,7 @@ def answer(status: str, *headers: str | bytes, body: bytes = b"") -> bytes:
 
 @asynccontextmanager
 async def a_raw_site(answers: Mapping[str, bytes | Iterable[bytes]], *, hangs_up: bool = True) -> AsyncIterator[str]:
-    """The beginning of its URLs. Who does not hang up says no more after its answer, and waits."""
+    """The beginning of its URLs. Without `hangs_up` the connection stays open after the answer."""
     held: list[asyncio.StreamWriter] = []
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

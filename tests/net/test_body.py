@@ -24,7 +24,7 @@ async def client() -> AsyncIterator[Client]:
 
 
 def endless(encoding: str, first: bytes, then: bytes) -> Iterator[bytes]:
-    """A body of no length that is told, which never gives a byte."""
+    """A body without a declared length that never sends a byte."""
     yield f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nConnection: close\r\n\r\n".encode() + first
     for _ in range(100):
         yield then

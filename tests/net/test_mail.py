@@ -31,11 +31,11 @@ async def test_a_letter_arrives_as_it_was_written(box: PostBox) -> None:
     sent = await mailer(box).send("ann@example.com", "A new password – für Sie", text)
 
     assert sent
-    (letter,) = box.letters
-    assert (letter["From"], letter["To"]) == (FROM, "ann@example.com")
-    assert letter["Subject"] == "A new password – für Sie"
-    assert letter["Auto-Submitted"] == "auto-generated"
-    assert letter.get_content().replace("\r\n", "\n").rstrip() == _undotted(text)
+    (email,) = box.emails
+    assert (email["From"], email["To"]) == (FROM, "ann@example.com")
+    assert email["Subject"] == "A new password – für Sie"
+    assert email["Auto-Submitted"] == "auto-generated"
+    assert email.get_content().replace("\r\n", "\n").rstrip() == _undotted(text)
     assert [line.split(" ")[1] for line in box.recipients] == ["TO:<ann@example.com>"]
 
 
@@ -54,7 +54,7 @@ async def test_who_has_a_name_and_a_password_shows_them(box: PostBox) -> None:
 
     assert (without, wrong, right) == (False, False, True)
     assert box.logins == [(USER, PASSWORD)]
-    assert [letter["Subject"] for letter in box.letters] == ["C"]
+    assert [email["Subject"] for email in box.emails] == ["C"]
 
 
 @pytest.mark.parametrize("refused", ["MAIL", "RCPT", "DATA"])
@@ -81,7 +81,7 @@ async def test_a_server_that_should_speak_tls_and_does_not_gets_nothing(box: Pos
     sent = await Mailer(SmtpServer.parse(f"smtps://127.0.0.1:{box.port}"), FROM).send("ann@example.com", "A", "text")
 
     assert not sent
-    assert box.letters == []
+    assert box.emails == []
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ async def test_a_server_that_should_speak_tls_and_does_not_gets_nothing(box: Pos
 )
 async def test_no_header_is_smuggled_in(box: PostBox, to: str, subject: str) -> None:
     assert not await mailer(box).send(to, subject, "text")
-    assert box.letters == []
+    assert box.emails == []
 
 
 async def test_where_no_server_is_set_the_letter_is_in_the_log() -> None:
@@ -152,4 +152,4 @@ async def test_a_server_whose_certificate_nobody_vouches_for_gets_nothing(tmp_pa
         )
 
     assert not sent
-    assert box.letters == []
+    assert box.emails == []

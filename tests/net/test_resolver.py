@@ -1,4 +1,4 @@
-"""Names that are looked up: slow ones hold up nobody else, and none leads where the guard does not let it."""
+"""Lookups of names: slow ones do not delay others, and none leads to a blocked address."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ from tests.net.raw_site import a_raw_site, answer
 
 @pytest.fixture
 def slow_dns(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A DNS that is silent about names beginning with `slow` until the test is over, and knows all others."""
+    """A DNS that does not answer for names beginning with `slow` until the test ends, and resolves all others."""
     is_over = Event()
 
     def getaddrinfo(host: str, port: int, *_: object, **__: object) -> list[tuple[Any, ...]]:

@@ -101,7 +101,7 @@ def _note(event: str, arguments: tuple[Any, ...]) -> None:
         _watching[-1].append((event, arguments[1] if event == "socket.connect" else arguments[0]))
 
 
-sys.addaudithook(_note)  # an audit hook sees what the interpreter does, whoever asks; it cannot be taken off again
+sys.addaudithook(_note)  # an audit hook sees every connection of the interpreter; it cannot be removed
 
 
 @contextmanager
@@ -133,7 +133,7 @@ async def loopback_client() -> AsyncIterator[Client]:
 
 @pytest.fixture(scope="module")
 async def site() -> AsyncIterator[TestServer]:
-    """A site that redirects to wherever it is told to, and says who was asked for."""
+    """A site that redirects to the given URL, and reports the requested host."""
 
     async def redirect(request: web.Request) -> web.Response:
         location = TUNNELS[int(request.match_info["number"])]
@@ -156,7 +156,7 @@ async def failure_of(client: Client, url: str) -> FetchError:
 
 
 def answer_with(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
-    """DNS as an attacker runs it: each lookup gets the next answer, the last for ever. Returns the names asked for."""
+    """DNS as an attacker runs it: each lookup gets the next answer, the last for ever. Returns the looked-up names."""
     asked: list[str] = []
 
     def getaddrinfo(host: str, port: int, *_: object, **__: object) -> list[tuple[Any, ...]]:

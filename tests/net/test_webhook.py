@@ -64,7 +64,7 @@ async def test_an_answer_that_is_no_http_is_told(answer: bytes) -> None:
     ("path", "said"),
     [
         ("/hang", "It did not answer within 1 s."),
-        ("/trickle", None),  # 200: it was taken, and what else it says is not waited for
+        ("/trickle", None),  # 200: accepted; the body is not read
         ("/huge", None),
         ("/huge?status=500", "It answered with 500"),
         ("/bomb?status=500", "It answered with 500"),

@@ -1,4 +1,4 @@
-"""What a body is, is told by its bytes."""
+"""What a body is, by its bytes."""
 
 import gzip
 

@@ -26,7 +26,7 @@ async def busy(sandbox: Sandbox) -> None:
 
 
 async def stopped(sandbox: Sandbox) -> None:
-    """Be told to stop at two bad moments, and drain: while a child starts, and while it works."""
+    """Get a stop signal while a child starts and while it works, and drain."""
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, lambda: None)
     for moment in ("starting", "working"):

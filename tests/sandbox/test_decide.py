@@ -1,4 +1,4 @@
-"""How the end of a process is told."""
+"""How the end of a process is reported."""
 
 import signal
 from datetime import timedelta

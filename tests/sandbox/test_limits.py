@@ -1,4 +1,4 @@
-"""What goes past a limit is killed, its caller is told, and nobody else notices."""
+"""A task that exceeds a limit is killed, its caller gets an Overrun, and others continue."""
 
 import asyncio
 import os

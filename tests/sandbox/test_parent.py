@@ -1,4 +1,4 @@
-"""Between parent and child: nothing is inherited but a socket, Ctrl-C is the parent's affair, nobody is left behind."""
+"""Parent and child: only a socket is inherited, the parent handles Ctrl-C, no process is left running."""
 
 import os
 import signal

@@ -244,7 +244,7 @@ async def test_a_forgotten_password_is_changed_by_letter(database: Database, clo
             await person.open("/auth/forgot")
             await person.submit("/auth/forgot", email="ada@example.com")
             await deliver(database, clock, mailer)
-            (letter,) = box.letters
+            (letter,) = box.emails
             link = re.search(r"https://reader\.example(/auth/reset\?token=(\S+))", letter.get_content())
             assert link is not None
             await person.open(link[1])
@@ -270,6 +270,6 @@ async def test_a_link_in_a_letter_does_not_lead_where_a_request_says(database: D
             await stranger.client.post("/auth/forgot", headers=forged, data=fields)
         await deliver(database, clock, mailer)
 
-    (letter,) = box.letters
+    (letter,) = box.emails
     assert "http://127.0.0.1:8000/auth/reset" in letter.get_content()
     assert "evil.example" not in letter.as_string()

@@ -182,7 +182,7 @@ async def test_another_issuer_may_not_send_back(person: Person) -> None:
 async def test_a_token_that_is_not_for_this_very_attempt_lets_nobody_in(
     person: Person, provider: Provider, told: dict[str, Any]
 ) -> None:
-    provider.told = told
+    provider.claims = told
 
     refused = await go_there_and_back(person)
 
