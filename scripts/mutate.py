@@ -71,24 +71,25 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
     """Every mutant of a file, in its order."""
     tree = ast.parse(path.read_text())
 
-    def visit(node: ast.AST, where: str) -> Iterator[Mutant]:
+    def visit(node: ast.AST, parent: ast.AST, where: str) -> Iterator[Mutant]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             where = node.name
+        shown = parent if isinstance(node, ast.Constant) else node  # a number alone does not say which one it is
         for change, undo in changes(node):
-            before = ast.unparse(node)
+            before = ast.unparse(shown)
             change()
             try:
-                name = f"{where}: `{before}` → `{ast.unparse(node)}`" if len(before) < 100 else ""
+                name = f"{where}: `{before}` → `{ast.unparse(shown)}`" if len(before) < 100 else ""
                 code = compile(ast.fix_missing_locations(tree), str(path), "exec")
-                name = name or f"{where}: {describe(before, ast.unparse(node))}"
+                name = name or f"{where}: {describe(before, ast.unparse(shown))}"
                 yield Mutant(getattr(node, "lineno", 0), name, code)
             finally:
                 undo()
         for child in ast.iter_child_nodes(node):
             if not is_docstring(child) and not is_annotation(node, child):
-                yield from visit(child, where)
+                yield from visit(child, node, where)
 
-    yield from visit(tree, "module")
+    yield from visit(tree, tree, "module")
 
 
 def describe(before: str, after: str) -> str:

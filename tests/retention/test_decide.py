@@ -1,4 +1,4 @@
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -10,6 +10,7 @@ from headwater.retention.decide import (
     after,
     ends_before,
     expired_months,
+    is_published_before,
     last_month_needed,
     month_of,
     next_run_at,
@@ -40,9 +41,47 @@ def test_a_month_goes_when_its_last_moment_is_past_its_time_and_not_before(
     assert all(starts_at(after(month)) > now - kept for month in months[len(going) :])
 
 
-@given(now=MOMENTS, count=st.integers(1, 40))
-def test_the_month_that_is_being_filled_never_goes(now: datetime, count: int) -> None:
-    assert month_of(now) not in expired_months(months_since(month_of(now), count), now, timedelta(microseconds=1))
+@given(now=MOMENTS, count=st.integers(1, 40), kept=st.timedeltas(timedelta(days=-2000), timedelta(days=2000)))
+def test_the_current_month_and_those_after_it_never_expire_not_even_by_an_invalid_setting(
+    now: datetime, count: int, kept: timedelta
+) -> None:
+    assert expired_months(months_since(month_of(now), count), now, kept) == []
+
+
+@pytest.mark.parametrize(
+    ("now", "going"),
+    [
+        (datetime(2026, 3, 30, 23, 59, tzinfo=UTC), []),
+        (datetime(2026, 3, 31, tzinfo=UTC), [date(2026, 2, 1)]),
+        (datetime(2026, 4, 30, tzinfo=UTC), [date(2026, 2, 1)]),
+        (datetime(2026, 5, 1, tzinfo=UTC), [date(2026, 2, 1), date(2026, 3, 1)]),
+    ],
+    ids=str,
+)
+def test_a_month_expires_so_long_after_its_end(now: datetime, going: list[date]) -> None:
+    months = [date(2026, 4, 1), date(2026, 3, 1), date(2026, 2, 1)]
+
+    assert expired_months(months, now, timedelta(days=30)) == going
+
+
+@pytest.mark.parametrize(
+    ("newest", "expires_at"),
+    [
+        (None, datetime(2026, 3, 31, tzinfo=UTC)),
+        (datetime(2026, 3, 20, tzinfo=UTC), datetime(2026, 4, 19, tzinfo=UTC)),
+        (datetime(2026, 4, 15, tzinfo=UTC), datetime(2026, 5, 15, tzinfo=UTC)),
+        (datetime(2026, 5, 2, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)),
+        (datetime(2999, 1, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)),
+    ],
+    ids=str,
+)
+def test_a_later_date_of_publication_keeps_a_month_unless_it_is_far_in_the_future(
+    newest: datetime | None, expires_at: datetime
+) -> None:
+    month, kept, moment = date(2026, 3, 1), timedelta(days=30), timedelta(microseconds=1)
+
+    assert is_published_before(month, newest, expires_at, kept)
+    assert not is_published_before(month, newest, expires_at - moment, kept)
 
 
 def test_what_is_kept_for_ever_never_goes() -> None:
@@ -59,18 +98,31 @@ def test_an_id_belongs_to_the_month_in_which_it_was_made(at: datetime) -> None:
     assert ends_before(before) <= made < ends_before(month)
 
 
-@given(now=MOMENTS)
-def test_the_next_month_is_always_needed(now: datetime) -> None:
-    needed = last_month_needed(now)
-
-    assert month_of(now + timedelta(days=27)) <= needed
-    assert needed == after(month_of(now))
+@pytest.mark.parametrize(
+    ("now", "needed"),
+    [
+        (datetime(2026, 1, 31, 23, 59, tzinfo=UTC), date(2026, 2, 1)),
+        (datetime(2026, 2, 1, tzinfo=UTC), date(2026, 3, 1)),
+        (datetime(2024, 2, 29, tzinfo=UTC), date(2024, 3, 1)),
+        (datetime(2026, 12, 1, tzinfo=UTC), date(2027, 1, 1)),
+        (datetime(2026, 1, 31, 23, tzinfo=timezone(timedelta(hours=-5))), date(2026, 3, 1)),
+    ],
+    ids=str,
+)
+def test_the_month_after_the_current_one_by_utc_is_needed(now: datetime, needed: date) -> None:
+    assert last_month_needed(now) == needed
 
 
 @pytest.mark.parametrize(
-    ("is_done", "wait"), [(True, timedelta(days=1)), (False, timedelta(minutes=10))], ids=["done", "not done"]
+    ("every", "is_done", "wait"),
+    [
+        (timedelta(days=1), True, timedelta(days=1)),
+        (timedelta(days=1), False, timedelta(minutes=10)),
+        (timedelta(minutes=1), False, timedelta(minutes=1)),
+    ],
+    ids=["done", "not done", "not done, and often"],
 )
-def test_what_is_left_over_is_gone_on_with_soon(is_done: bool, wait: timedelta) -> None:
+def test_what_is_left_over_is_gone_on_with_soon(every: timedelta, is_done: bool, wait: timedelta) -> None:
     now = datetime(2026, 3, 1, tzinfo=UTC)
 
-    assert next_run_at(now, timedelta(days=1), timedelta(minutes=10), is_done=is_done) == now + wait
+    assert next_run_at(now, every, timedelta(minutes=10), is_done=is_done) == now + wait

@@ -25,12 +25,12 @@ def test_every_decision_of_a_file_is_changed_once_and_no_annotation_or_docstring
     found = [mutant.name for mutant in mutants_of(file)]
 
     assert found == [
-        "module: `3` → `4`",
+        "module: `LIMIT = 3` → `LIMIT = 4`",
         "module: `{'one'}` → `{*()}`",
         "is_over: `count is None or word in WORDS` → `count is None and word in WORDS`",
         "is_over: `count is None` → `count is not None`",
         "is_over: `word in WORDS` → `word not in WORDS`",
-        "is_over: `False` → `True`",
+        "is_over: `return False` → `return True`",
         "is_over: `return count > LIMIT` → `return None`",
         "is_over: `count > LIMIT` → `count >= LIMIT`",
         "is_over: `count > LIMIT` → `count <= LIMIT`",
@@ -51,7 +51,7 @@ def test_a_mutant_behaves_as_it_says(tmp_path: Path) -> None:
     assert results["is_over: `count > LIMIT` → `count >= LIMIT`"] is True
     assert results["is_over: `count > LIMIT` → `count <= LIMIT`"] is True
     assert results["is_over: `return count > LIMIT` → `return None`"] is None
-    assert results["module: `3` → `4`"] is False
+    assert results["module: `LIMIT = 3` → `LIMIT = 4`"] is False
 
 
 def test_every_explained_mutant_exists() -> None:

@@ -21,6 +21,9 @@ ARTICLES = [
     "/harbour/in-pictures-the-night-market-41285271.html",
     "/潮声日报水边的好消息潮声",
     "/news/storm_hits_the_coast.php?id=7",
+    "/river-changed-its-course",
+    "/news/storm-hits-coast",
+    "/news/storm-12345",
 ]
 LISTS = [
     "/",
@@ -37,6 +40,14 @@ LISTS = [
     "/news?page=2",
     "/index.html",
     "/topics/climate-change",
+    "/storm-hits-coast",
+    "/storm-hits.html",
+    "/storm-12345",
+    "/12345.html",
+    "/news/2026",
+    "/news/storm-hits",
+    "/international",
+    "/潮声日报水边的好消息潮",
 ]
 NOTHING = [
     "/login",
@@ -77,6 +88,8 @@ def test_the_patterns_of_a_source_settle_it() -> None:
     assert kind("https://example.com/p/7", r"/p/\d+$") is LinkKind.ARTICLE
     assert kind("https://example.com/login", r"/login$") is LinkKind.ARTICLE
     assert kind("https://example.com/2026/03/01/storm-hits-coast", r"/p/\d+$") is LinkKind.LIST
+    assert kind("https://example.com/2/7", r"/p/\d+$", r"/2/\d+$") is LinkKind.ARTICLE
+    assert kind("https://other.example/p/7", r"/p/\d+$") is LinkKind.NOTHING
 
 
 def test_of_other_sites_only_articles_count() -> None:
