@@ -1,24 +1,28 @@
 """What may be suggested, who is trusted, and what a decision is worth: tables, nothing else."""
 
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.accounts.decide import Limit
 from headwater.accounts.types import Role, User
 from headwater.errors import Invalid, InvalidProposal
 from headwater.sources.custom.decide import (
+    SUBMISSIONS,
     check_domain,
     check_proposal,
     check_reason,
     domains_of,
     is_trusted,
     may_approve,
+    page_of,
     why_taken,
     worth,
 )
-from headwater.sources.custom.types import ExistingSource, ModerationStatus, Proposal
+from headwater.sources.custom.types import ExistingSource, FeedSubmission, ModerationStatus, Proposal, Sample
 from headwater.types import SourceId, UserId
 from tests.clock import START
 
@@ -96,6 +100,32 @@ def test_a_host_is_below_every_domain_it_ends_in() -> None:
     assert domains_of("a.b.example") == ["a.b.example", "b.example", "example"]
 
 
+@pytest.mark.parametrize("size", [1, 100])
+def test_a_category_has_at_most_100_characters(size: int) -> None:
+    assert check_proposal(Proposal("x", URL, "x" * size)).category == "x" * size
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_suggestion_is_of_a_page_of_the_web(scheme: str) -> None:
+    assert check_proposal(Proposal("x", f"{scheme}://good.example/feed")).url == f"{scheme}://good.example/feed"
+
+
+def test_a_long_text_that_is_not_a_domain_is_quoted_in_short() -> None:
+    with pytest.raises(Invalid, match=f"^'{'x' * 100}' is not a valid domain"):
+        check_domain(" " + "x" * 101)
+
+
+def test_a_user_may_suggest_20_feeds_an_hour() -> None:
+    assert Limit(20, timedelta(hours=1)) == SUBMISSIONS
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"), [("x", "x"), (" Not \n a feed. ", "Not a feed."), ("x" * 500, "x" * 500)], ids=range(3)
+)
+def test_a_reason_is_one_line_of_1_to_500_characters(given: str, reason: str) -> None:
+    assert check_reason(given) == reason
+
+
 @pytest.mark.parametrize("reason", ["", "  ", "\n", "x" * 501])
 def test_a_refusal_has_a_reason(reason: str) -> None:
     with pytest.raises(Invalid, match="A reason of 1 to"):
@@ -144,6 +174,48 @@ def test_what_is_here_is_told_with_what_to_do(
     reason = why_taken(ExistingSource(SourceId(UUID(int=1)), "Good News", is_system, status))
 
     assert (reason is None) if said is None else said in (reason or "")
+
+
+def a_submission(number: int, *, is_decided: bool) -> FeedSubmission:
+    return FeedSubmission(
+        id=SourceId(UUID(int=number)),
+        name="Good News",
+        url=URL,
+        category=None,
+        interval_minutes=None,
+        status=APPROVED if is_decided else PENDING,
+        is_active=True,
+        sample=Sample("Good News", "rss20", None, 0, None, ()),
+        reason=None,
+        created_at=START,
+        decided_at=START + number * timedelta(hours=1) if is_decided else None,
+        host="good.example",
+        submitter_id=UserId(UUID(int=9)),
+        submitter="ada@example.com",
+        karma=0,
+        approved_count=0,
+        rejected_count=0,
+        subscriber_count=0,
+        decided_by_name=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "is_decided", "shown", "more"),
+    [
+        (0, False, [], None),
+        (2, False, [1, 2], None),
+        (3, False, [1, 2], (START, UUID(int=2))),
+        (3, True, [1, 2], (START + timedelta(hours=2), UUID(int=2))),
+    ],
+)
+def test_a_page_of_the_queue_ends_with_where_the_next_begins(
+    found: int, is_decided: bool, shown: list[int], more: tuple[datetime, UUID] | None
+) -> None:
+    page = page_of([a_submission(number, is_decided=is_decided) for number in range(1, found + 1)], 2)
+
+    assert [one.id.int for one in page.submissions] == shown
+    assert (page.next and (page.next.at, page.next.id)) == more
 
 
 @given(name=st.text(), url=st.text() | st.text().map("https://{}".format), category=st.text(), minutes=st.integers())
