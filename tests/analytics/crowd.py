@@ -64,4 +64,4 @@ async def does(
     at: datetime = START + timedelta(minutes=1),
 ) -> None:
     async with database.as_user(reader.id) as conn:
-        await store.record(conn, article_id=article, deed=deed, now=at)
+        await store.record(conn, article_id=article, action=deed, now=at)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwater.cli.exit_codes import exit_code_of
-from headwater.cli.terminal import counted
+from headwater.cli.output import counted
 from headwater.errors import Invalid
 from tests.headwater_process import Headwater
 

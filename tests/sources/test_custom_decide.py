@@ -1,6 +1,6 @@
 """What may be suggested, who is trusted, and what a decision is worth: tables, nothing else."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -18,11 +18,10 @@ from headwater.sources.custom.decide import (
     domains_of,
     is_trusted,
     may_approve,
-    page_of,
     why_taken,
     worth,
 )
-from headwater.sources.custom.types import ExistingSource, FeedSubmission, ModerationStatus, Proposal, Sample
+from headwater.sources.custom.types import ExistingSource, ModerationStatus, Proposal
 from headwater.types import SourceId, UserId
 from tests.clock import START
 
@@ -174,48 +173,6 @@ def test_what_is_here_is_told_with_what_to_do(
     reason = why_taken(ExistingSource(SourceId(UUID(int=1)), "Good News", is_system, status))
 
     assert (reason is None) if said is None else said in (reason or "")
-
-
-def a_submission(number: int, *, is_decided: bool) -> FeedSubmission:
-    return FeedSubmission(
-        id=SourceId(UUID(int=number)),
-        name="Good News",
-        url=URL,
-        category=None,
-        interval_minutes=None,
-        status=APPROVED if is_decided else PENDING,
-        is_active=True,
-        sample=Sample("Good News", "rss20", None, 0, None, ()),
-        reason=None,
-        created_at=START,
-        decided_at=START + number * timedelta(hours=1) if is_decided else None,
-        host="good.example",
-        submitter_id=UserId(UUID(int=9)),
-        submitter="ada@example.com",
-        karma=0,
-        approved_count=0,
-        rejected_count=0,
-        subscriber_count=0,
-        decided_by_name=None,
-    )
-
-
-@pytest.mark.parametrize(
-    ("found", "is_decided", "shown", "more"),
-    [
-        (0, False, [], None),
-        (2, False, [1, 2], None),
-        (3, False, [1, 2], (START, UUID(int=2))),
-        (3, True, [1, 2], (START + timedelta(hours=2), UUID(int=2))),
-    ],
-)
-def test_a_page_of_the_queue_ends_with_where_the_next_begins(
-    found: int, is_decided: bool, shown: list[int], more: tuple[datetime, UUID] | None
-) -> None:
-    page = page_of([a_submission(number, is_decided=is_decided) for number in range(1, found + 1)], 2)
-
-    assert [one.id.int for one in page.submissions] == shown
-    assert (page.next and (page.next.at, page.next.id)) == more
 
 
 @given(name=st.text(), url=st.text() | st.text().map("https://{}".format), category=st.text(), minutes=st.integers())

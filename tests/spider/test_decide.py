@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 
 from headwater.bodies.types import ClaimedBody
-from headwater.frontier.types import Origin, Submission
-from headwater.spider.decide import affordable, candidates, sites_of
+from headwater.frontier.types import Origin
+from headwater.spider.decide import candidates, sites_of
 from headwater.spider.types import Links, SpiderSource
 from headwater.types import PageKind, SourceId
 from tests.clock import START
@@ -57,13 +57,6 @@ def test_a_link_is_queued_with_its_kind_and_where_it_was_found() -> None:
 
     assert kinds == {ARTICLE: PageKind.ARTICLE, LIST: PageKind.LIST, EXTERNAL: PageKind.ARTICLE}
     assert origins == {(Origin.SPIDER, ID, PAGE)}
-
-
-@pytest.mark.parametrize(("left", "urls"), [(-1, []), (0, []), (1, ["b"]), (2, ["b", "c"]), (9, ["b", "c"])])
-def test_known_urls_cost_nothing_and_no_more_are_queued_than_the_budget_allows(left: int, urls: list[str]) -> None:
-    found = [Submission(url, Origin.SPIDER) for url in "abc"]
-
-    assert [one.url for one in affordable(found, {"a"}, left)] == urls
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ async def refuse(conn: Connection, *, user_id: UserId, now: datetime) -> None:
     await conn.execute(statement, {"user_id": user_id, "now": now})
 
 
-async def record(conn: Connection, *, article_id: ArticleId, deed: ReaderAction, now: datetime) -> None:
+async def record(conn: Connection, *, article_id: ArticleId, action: ReaderAction, now: datetime) -> None:
     """Count what a user with consent did with an article, once.
 
     It counts for the first of their sources that listed it, else the first of all. A withdrawal of consent at the same
@@ -74,7 +74,7 @@ async def record(conn: Connection, *, article_id: ArticleId, deed: ReaderAction,
         FOR KEY SHARE OF analytics_consents
         ON CONFLICT ON CONSTRAINT feed_item_clicks_once DO NOTHING
     """
-    await conn.execute(statement, {"id": new_id(), "article_id": article_id, "kind": deed.value, "now": now})
+    await conn.execute(statement, {"id": new_id(), "article_id": article_id, "kind": action.value, "now": now})
 
 
 async def count_for(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:

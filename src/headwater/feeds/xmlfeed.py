@@ -137,8 +137,8 @@ def _items(document: FeedDocument, tree: Element) -> list[Element]:
     parents = {item.getparent() for item in found}
     if texts := _inside_text(document, parents):
         found = [item for item in found if item.getparent() not in texts] or found
-    known = [parent for parent in parents if parent is None or parent.tag == lenient_xml.ROOT]
-    lists = {parent for parent in parents.difference(known) if document.word(parent) not in _PARENTS}
+    elements = [parent for parent in parents if parent is not None and parent.tag != lenient_xml.ROOT]
+    lists = {parent for parent in elements if document.word(parent) not in _PARENTS}
     return [
         item for item in found
         if item.getparent() not in lists or any(document.word(child) in _ENTRY_FIELDS for child in item)

@@ -75,7 +75,8 @@ def write_opml(title: str, lines: Iterable[OpmlLine], now: datetime) -> bytes:
             place = etree.SubElement(body, "outline", text=named, title=named)
         for feed in feeds:
             name, site = xml_safe(feed.name), {"htmlUrl": xml_safe(feed.site)} if feed.site else {}
-            etree.SubElement(place, "outline", type="rss", text=name, title=name, xmlUrl=xml_safe(feed.url), **site)
+            line = {"type": "rss", "text": name, "title": name, "xmlUrl": xml_safe(feed.url), **site}
+            etree.SubElement(place, "outline", line)
     return etree.tostring(root, encoding="utf-8", xml_declaration=True, pretty_print=True)
 
 

@@ -55,8 +55,8 @@ async def is_counted(conn: Connection, connection: AnyConnection) -> bool:
 
 
 async def record(
-    conn: Connection, connection: AnyConnection, article_id: ArticleId, deed: ReaderAction, clock: Clock
+    conn: Connection, connection: AnyConnection, article_id: ArticleId, action: ReaderAction, clock: Clock
 ) -> None:
     """Record what the user did with an article, if they consented."""
     if not opts_out(connection):
-        await store.record(conn, article_id=article_id, deed=deed, now=clock())
+        await store.record(conn, article_id=article_id, action=action, now=clock())

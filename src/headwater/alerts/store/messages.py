@@ -94,7 +94,7 @@ async def claim(
     )
     for message_id, channel, kind, *row in await cur.fetchall():
         notices[message_id].append(Notice(incident_of(row), channel, NoticeKind(kind)))
-    return [Message(*row, notices[row[0]]) for row in messages]
+    return [Message(id_, channel, made_at, tries, notices[id_]) for id_, channel, made_at, tries in messages]
 
 
 async def set_sent(conn: Connection, *, message_id: UUID, now: datetime) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from headwater.db import Connection
@@ -133,13 +133,17 @@ async def _due_urls(
     }
     await cur.execute(statement, {**hosts, "bands": numbers(bands), "now": now, "urls": urls_per_host})
     due: list[list[DueUrl]] = [[] for _ in held]
-    for row in await cur.fetchall():
-        number, min_delay_ms, url_id, stored, kind, origin, *more, interval_s, status = row
-        host = held[number - 1]
+    rows: list[tuple[Any, ...]] = await cur.fetchall()
+    for row in rows:
+        place: int = row[0] - 1
+        min_delay_ms, url_id, stored, kind, origin, *more, interval_s, status = row[1:]
+        host = held[place]
         id_, url = UrlKey(0, host.host_id, url_id).id, lengthened(stored, host.name)
         interval = None if interval_s is None else timedelta(seconds=interval_s)
-        claimed = ClaimedUrl(id_, url, KIND_OF[kind], ORIGIN_OF[origin], *more, interval, STATUS_OF[status])
-        due[number - 1].append((min_delay_ms, claimed))
+        claimed = ClaimedUrl(
+            id_, url, KIND_OF[kind], ORIGIN_OF[origin], *more, interval=interval, status=STATUS_OF[status]
+        )
+        due[place].append((min_delay_ms, claimed))
     return due
 
 
