@@ -303,7 +303,7 @@ async def test_errors_are_reset_and_a_poll_is_asked_for(
 
     assert "Failed 3 times since today at 12:00 with gone. Next poll tomorrow at 12:00." in failing
     assert well == ("working", None, 0)
-    assert "It is due now." in page
+    assert "Due now." in page
     assert [one[0] for one in await actions(database)][1:] == [AuditAction.SOURCE_RESET, AuditAction.SOURCE_REFRESHED]
 
 
