@@ -90,6 +90,8 @@ TOLD = {
     "published": [None] * ENTRIES,
     "own": [True] * ENTRIES,
     "urls": ["https://example.com/a"] * ENTRIES,
+    "source_ids": [an_id("1")] * ENTRIES,
+    "entry_ids": ["1"] * ENTRIES,
 }
 LINKED = {
     "seen_at": START,
@@ -102,6 +104,7 @@ LINKED = {
     "contents": ["All words"] * (ENTRIES - 1),
     "published": [START] * (ENTRIES - 1),
     "own": [False] * (ENTRIES - 1),
+    "urls": ["https://example.com/a"] * (ENTRIES - 1),
 }
 HOT = {
     # folder and function: the values it is called with, and how many 8 kB pages it may touch
