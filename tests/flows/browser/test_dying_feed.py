@@ -187,7 +187,7 @@ def test_a_feed_dies_and_comes_back_and_each_step_is_seen(world: World, browser:
         back = world.poll_at(probe_at + 4 * DAY)
         assert back is not None
         assert back.outcome_name == "polled"
-        expect_state(page, "Healthy", "It works")  # by itself: the page asks every ten seconds
+        expect_state(page, "Healthy", "Healthy.")  # by itself: the page asks every ten seconds
         well = world.source()
         assert (well["status"], well["consecutive_errors"], well["feed_disabled_at"]) == ("working", 0, None)
         assert taken(logged) == [("info", "feed polled"), ("info", "feed enabled")]

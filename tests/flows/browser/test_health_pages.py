@@ -171,7 +171,7 @@ def test_a_source_is_worked_on_by_keyboard_alone(operator: Page, filled: str) ->
     operator.get_by_role("button", name="Reset errors").focus()
     operator.keyboard.press("Enter")
     expect(said).to_contain_text("Errors reset")
-    expect(story).to_contain_text("It works")
+    expect(story).to_contain_text("Healthy.")
 
     operator.get_by_label("Reason for disabling").focus()
     operator.keyboard.press("Enter")
