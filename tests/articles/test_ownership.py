@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from headwater.articles.decide import is_of_site
@@ -299,7 +299,6 @@ steps = st.tuples(st.sampled_from([*FEEDS, "page"]), st.integers(0, 5), st.none(
     max_examples=60,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
-    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(st.lists(steps, min_size=1, max_size=8))
 async def test_in_whatever_order_feeds_come_each_reader_sees_what_their_own_says(

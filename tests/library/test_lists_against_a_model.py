@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from headwater.articles.store import records
@@ -232,7 +232,6 @@ async def a_world(conn: Connection) -> World:
     max_examples=40,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
-    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(st.lists(steps, min_size=1, max_size=14), st.sampled_from([1, 2, 30]), st.sampled_from([0, 2, 40]))
 async def test_lists_say_what_the_rules_say(
