@@ -1,5 +1,7 @@
 """Which article a page is, and what the frontier is told of it."""
 
+from dataclasses import replace
+
 import pytest
 
 from headwater.articles.types import ContentChange, Extracted, Saved
@@ -41,6 +43,7 @@ def known(url: str, found: Extracted | None = None) -> dict[bytes, KnownArticle]
         ("http://127.0.0.1:8001/a", "http://127.0.0.1:8002/a", False),
         (PAGE, "https://example.com/", False),
         (PAGE, "https://example.com", False),
+        (PAGE, "https://example.com/?p=7", True),
         (PAGE, None, False),
         (PAGE, "http://[", False),
     ],
@@ -111,6 +114,49 @@ def test_the_canonical_of_an_article_is_believed_when_the_texts_agree(stored: Ex
     assert (url, article is not None) == ((CANONICAL, True) if is_same else (PAGE, False))
 
 
+@pytest.mark.parametrize(
+    ("stored", "found", "is_same"),
+    [(0, 0b1111_1111_1111, True), (0, 0b1_1111_1111_1111, False), (None, 0, False), (0, None, False)],
+    ids=["12 bits apart", "13 bits apart", "too short before", "too short now"],
+)
+def test_an_older_version_of_a_text_is_the_same_article(stored: int | None, found: int | None, is_same: bool) -> None:
+    here = known(CANONICAL, replace(a_record(), content_hash=b"older", simhash=stored))
+
+    _, article = choose_article(PAGE, PAGE, CANONICAL, replace(a_record(), simhash=found), here)
+
+    assert (article is not None) is is_same
+
+
+def test_a_page_of_an_invalid_url_is_no_other_article() -> None:
+    listed_under = {url_key("https://evil.example/b"): about_to_be(CANONICAL, Extracted())}
+
+    assert choose_article("https://evil.example/b", "nonsense", None, a_record(), listed_under) == ("nonsense", None)
+
+
+def test_a_page_of_another_site_does_not_become_the_article_that_its_canonical_url_is_a_key_of() -> None:
+    listed_under = {url_key("https://evil.example/a"): about_to_be(CANONICAL, Extracted())}
+    page = "https://evil.example/b"
+
+    assert choose_article(page, page, "https://evil.example/a", a_record(), listed_under) == (page, None)
+
+
+@pytest.mark.parametrize(
+    ("found", "fields"),
+    [
+        (Extracted(), ("", None, None)),
+        (Extracted(title="T", authors=("Ada", "Bob"), description="D"), ("T", "Ada, Bob", "D")),
+    ],
+    ids=["empty", "full"],
+)
+def test_what_a_record_says_is_known_to_other_pages_of_its_batch(
+    found: Extracted, fields: tuple[str, str | None, str | None]
+) -> None:
+    article = about_to_be(PAGE, found)
+
+    assert (article.title, article.author, article.summary) == fields
+    assert (article.url, article.url_key) == (PAGE, url_key(PAGE))
+
+
 def test_what_is_no_url_has_no_key() -> None:
     assert keys_of([None, "", "ftp://x", PAGE, PAGE + "#x"]) == [url_key(PAGE)]
 
@@ -124,6 +170,10 @@ def test_the_frontier_hears_whether_the_text_changed(changed: bool) -> None:
     record = a_record()
 
     assert settle(PAGE, record, saved(text_changed=changed)) == Settled(PAGE, record.content_hash, changed)
+
+
+def test_a_text_that_is_not_saved_has_changed() -> None:
+    assert settle(PAGE, a_record(), None) == Settled(PAGE, a_record().content_hash, True)
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,68 @@ def test_entries_of_the_future_say_nothing() -> None:
     assert (rhythm.last_new_at, rhythm.mean_gap) == (START - HOUR, HOUR)
 
 
+@pytest.mark.parametrize(
+    ("ago", "rhythm"),
+    [
+        ([timedelta(0), HOUR], Rhythm(HOUR, START)),
+        ([HOUR * number for number in range(20)], Rhythm(HOUR, START)),
+        ([*(HOUR * number for number in range(20)), 900 * DAY], Rhythm(HOUR, START)),
+        ([3 * HOUR, HOUR, 9 * HOUR], Rhythm(4 * HOUR, START - HOUR)),
+        ([DAY], Rhythm(None, START - DAY)),
+        ([], Rhythm(None, None)),
+    ],
+    ids=["now", "twenty", "the 21st", "in any order", "one", "none"],
+)
+def test_the_rhythm_is_that_of_the_20_newest_entries(ago: list[timedelta], rhythm: Rhythm) -> None:
+    assert rhythm_of(a_state(), polled(*ago), START) == rhythm
+
+
+@pytest.mark.parametrize(
+    ("mean_gap", "last_new", "new", "rhythm"),
+    [
+        (None, None, 3, Rhythm(None, START)),
+        (None, START - 8 * HOUR, 2, Rhythm(4 * HOUR, START)),
+        (4 * HOUR, START - 8 * HOUR, 1, Rhythm(5 * HOUR, START)),
+        (4 * HOUR, START - 8 * HOUR, 0, Rhythm(4 * HOUR, START - 8 * HOUR)),
+    ],
+    ids=["first", "second", "later", "nothing new"],
+)
+def test_the_rhythm_of_entries_without_dates_is_learned_from_poll_to_poll(
+    mean_gap: timedelta | None, last_new: datetime | None, new: int, rhythm: Rhythm
+) -> None:
+    state = replace(a_state(), mean_gap=mean_gap, last_new_at=last_new)
+
+    assert rhythm_of(state, replace(UNDATED, new=new), START) == rhythm
+
+
+@pytest.mark.parametrize(
+    ("hints", "asked", "hours"),
+    [
+        (Freshness(2 * HOUR), Freshness(3 * HOUR), 3),
+        (Freshness(3 * HOUR), Freshness(2 * HOUR), 3),
+        (Freshness(2 * HOUR, frozenset({14})), Freshness(HOUR), 3),
+        (Freshness(2 * HOUR), Freshness(HOUR, frozenset({14})), 3),
+        (Freshness(2 * HOUR, frozenset({14})), Freshness(HOUR, frozenset({15})), 4),
+        (Freshness(2 * HOUR, skip_days=frozenset({6})), Freshness(HOUR), 12),
+        (Freshness(2 * HOUR, skip_days=frozenset({6})), Freshness(HOUR, skip_days=frozenset({0})), 36),
+    ],
+    ids=["longer", "shorter", "hour of the feed", "hour of the response", "both hours", "day", "both days"],
+)
+def test_what_the_feed_and_the_response_ask_for_counts_together(hints: Freshness, asked: Freshness, hours: int) -> None:
+    options = replace(OPTIONS, interval_max=7 * DAY)
+    state = replace(a_state(), hints=hints)
+
+    due = next_after_success(state, polled(freshness=asked), options, START)
+
+    assert due == START + hours * HOUR
+
+
+def test_after_a_skipped_hour_the_next_is_not_skipped() -> None:
+    asked = Freshness(HOUR + timedelta(minutes=10, seconds=30, microseconds=5), frozenset({13}))
+
+    assert START + wait_after(polled(freshness=asked)) == START + 2 * HOUR + 10 * MINUTE
+
+
 def test_an_unchanged_feed_keeps_its_rhythm() -> None:
     state = replace(a_state(), mean_gap=HOUR, last_new_at=START)
 
@@ -177,7 +239,9 @@ def test_of_a_week_with_one_hour_in_it_that_hour_is_found() -> None:
     assert len(polls) <= 21
 
 
-@pytest.mark.parametrize(("full_ago", "wanted"), [(None, True), (DAY, False), (5 * DAY, False), (7 * DAY, True)])
+@pytest.mark.parametrize(
+    ("full_ago", "wanted"), [(None, True), (DAY, False), (6 * DAY - MINUTE, False), (6 * DAY, True)]
+)
 def test_a_full_answer_is_asked_for_once_a_week(full_ago: timedelta | None, wanted: bool) -> None:
     state = replace(a_state(), last_full_at=START - full_ago if full_ago else None)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from headwater.outbox.types import Action, ClaimedEntry, OutboxCounts
-from headwater.publishing.decide import ALONE_AFTER, fate, fates, faults, groups, must_split, requests, wait
+from headwater.publishing.decide import asked_wait, fate, fates, faults, groups, must_split, requests, wait
 from headwater.publishing.types import (
     BulkAnswered,
     Done,
@@ -38,12 +38,16 @@ def lengths(packs: list[list[ClaimedEntry]]) -> list[int]:
     [
         (ItemResult(200), Done()),
         (ItemResult(201), Done()),
+        (ItemResult(299), Done()),
+        (ItemResult(300), Retry("status 300")),
         (ItemResult(409, "version_conflict_engine_exception", "newer"), Done()),
         (ItemResult(404), Done()),
         (ItemResult(404, "index_not_found_exception", "gone"), Retry("index_not_found_exception: gone")),
         (ItemResult(400, "mapper_parsing_exception", "odd"), Reject("mapper_parsing_exception: odd")),
         (ItemResult(413, "too_long", ""), Reject("too_long")),
         (ItemResult(400, "index_closed_exception", "closed"), Retry("index_closed_exception: closed")),
+        (ItemResult(400, "index_not_found_exception", ""), Retry("index_not_found_exception")),
+        (ItemResult(400, "cluster_block_exception", ""), Retry("cluster_block_exception")),
         (ItemResult(403, "cluster_block_exception", "read-only"), Retry("cluster_block_exception: read-only")),
         (ItemResult(403, "security_exception", "no"), Retry("security_exception: no")),
         (ItemResult(429, "es_rejected_execution_exception", ""), Retry("es_rejected_execution_exception")),
@@ -68,6 +72,7 @@ def test_a_refusal_of_everything_is_the_documents_fault_only_when_it_says_so() -
     assert fates(Refused(400, "bad"), 1) == [Reject("refused with 400: bad")]
     assert fates(Refused(503, "away"), 2) == [Retry("refused with 503: away")] * 2
     assert fates(Lost("reset"), 2) == [Retry("no answer: reset")] * 2
+    assert fates(BulkAnswered([ItemResult(200), ItemResult(500)]), 2) == [Done(), Retry("status 500")]
 
 
 def test_a_request_is_halved_only_where_something_in_it_may_be_the_reason() -> None:
@@ -78,7 +83,7 @@ def test_a_request_is_halved_only_where_something_in_it_may_be_the_reason() -> N
 
 
 def test_entries_are_grouped_by_their_size_and_the_unlucky_go_alone() -> None:
-    entries = [an_entry(1), an_entry(2, attempts=ALONE_AFTER), an_entry(3), an_entry(4), an_entry(5, attempts=9)]
+    entries = [an_entry(1), an_entry(2, attempts=3), an_entry(3, attempts=2), an_entry(4), an_entry(5, attempts=9)]
     sizes = {ArticleId(UUID(int=number)): 40 for number in range(1, 6)}
 
     grouped = groups(entries, sizes, replace(OPTIONS, batch_bytes=100))
@@ -122,6 +127,12 @@ def test_what_the_index_asks_for_is_kept_within_the_bound() -> None:
     assert wait(9, OPTIONS, chance=1, asked=SECOND) == 256 * SECOND
 
 
+def test_only_an_index_that_refuses_asks_for_a_wait() -> None:
+    outcomes = [Refused(429, "", 9 * SECOND), Refused(429, ""), Lost(""), BulkAnswered([])]
+
+    assert [asked_wait(outcome) for outcome in outcomes] == [9 * SECOND, None, None, None]
+
+
 WELL = IndexLook("opensearch 2", "raw_content-v1", ["raw_content-v1"], documents=10, health="green", differences=[])
 QUIET = OutboxCounts(waiting=0, dead=0, oldest_at=None, is_listening=True, is_filling=False)
 
@@ -132,14 +143,28 @@ QUIET = OutboxCounts(waiting=0, dead=0, oldest_at=None, is_listening=True, is_fi
         (WELL, QUIET, ""),
         (replace(WELL, documents=3), replace(QUIET, waiting=7), ""),
         (replace(WELL, documents=3), replace(QUIET, is_filling=True), ""),
-        (replace(WELL, documents=9), replace(QUIET, dead=1), "refused"),
+        (replace(WELL, documents=9), replace(QUIET, dead=1), "1 document was refused"),
+        (replace(WELL, documents=8), replace(QUIET, dead=2), "2 documents were refused"),
         (replace(WELL, documents=9), QUIET, "9 documents where 10 are stored"),
+        (replace(WELL, documents=None), QUIET, "0 documents where 10 are stored"),
         (replace(WELL, aliases_of=[]), QUIET, "does not lead to raw_content-v1"),
         (replace(WELL, differences=["title is odd"]), QUIET, "title is odd"),
         (replace(WELL, health="red"), QUIET, "red"),
         (WELL, replace(QUIET, is_listening=False), "never run"),
     ],
-    ids=["well", "waiting", "filling", "refused", "missing", "no alias", "mapping", "red", "deaf"],
+    ids=[
+        "well",
+        "waiting",
+        "filling",
+        "refused",
+        "two refused",
+        "missing",
+        "empty",
+        "no alias",
+        "mapping",
+        "red",
+        "deaf",
+    ],
 )
 def test_what_is_not_well_is_told(look: IndexLook, counts: OutboxCounts, told: str) -> None:
     found = faults(look, counts, stored=10)

@@ -1,14 +1,15 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from headwater.bodies.types import ClaimedBody
 from headwater.ids import new_id
-from headwater.sitemaps.decide import after_reading, child_submissions, is_over
-from headwater.sitemaps.types import ListedUrl, Reading, Sitemap, SitemapFormat, SitemapOptions
-from headwater.types import PageKind
+from headwater.sitemaps.decide import after_reading, child_submissions, is_over, page_submissions, sites_of
+from headwater.sitemaps.types import ListedUrl, Reading, Sitemap, SitemapFormat, SitemapOptions, SitemapSource
+from headwater.types import PageKind, SourceId
 from tests.clock import START
 from tests.sitemaps.world import LIMITS
 
@@ -18,6 +19,10 @@ LONG_AGO = START - 40 * DAY
 URL = "https://example.com/sitemap.xml"
 PAGE = ClaimedBody(URL, URL, PageKind.SITEMAP, None, 0, "text/xml", b"", START, new_id(), new_id(), 0)
 READING = Reading(URL, None, START, 10, 0, START, START, 0, None)
+
+
+def a_sitemap_source(*, addresses: tuple[str, ...] = (), priority: int = 5) -> SitemapSource:
+    return SitemapSource(SourceId(UUID(int=1)), addresses, (), priority)
 
 
 def a_sitemap(newest: datetime | None = START, kind: SitemapFormat = SitemapFormat.URLSET) -> Sitemap:
@@ -37,7 +42,17 @@ def test_reads_that_bring_nothing_are_counted_until_one_brings_something() -> No
         START + 2 * DAY,
         START + 2 * DAY,
     ]
-    assert (failed.new_count, failed.url_count) == (0, 10)
+    assert (failed.new_count, failed.url_count, failed.newest_lastmod) == (0, 10, START)
+
+
+def test_a_sitemap_that_was_never_read_fails_with_nothing_listed() -> None:
+    failed = after_reading(PAGE, None, None, 0, START)
+
+    assert failed == replace(READING, url_count=0, newest_lastmod=None, unproductive_reads=1)
+
+
+def test_a_first_read_that_brings_something_is_not_idle() -> None:
+    assert after_reading(PAGE, None, a_sitemap(), 3, START) == replace(READING, new_count=3)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +66,11 @@ def test_reads_that_bring_nothing_are_counted_until_one_brings_something() -> No
         pytest.param({"unproductive_reads": 9}, a_sitemap(), 1, False, id="a quiet day"),
         pytest.param({"unproductive_reads": 9, "idle_since": LONG_AGO}, a_sitemap(), 1, True, id="quiet for long"),
         pytest.param({"unproductive_reads": 4, "idle_since": LONG_AGO}, a_sitemap(), 1, False, id="rarely read"),
+        pytest.param({"unproductive_reads": 5, "idle_since": START - 30 * DAY}, a_sitemap(), 1, True, id="just long"),
+        pytest.param({"unproductive_reads": 5, "idle_since": START - 29 * DAY}, a_sitemap(), 1, False, id="not long"),
+        pytest.param({"newest_lastmod": START - 30 * DAY, "unproductive_reads": 2}, a_sitemap(), 1, False, id="new"),
+        pytest.param({"newest_lastmod": LONG_AGO, "unproductive_reads": 2}, a_sitemap(LONG_AGO, SitemapFormat.INDEX),
+                     1, True, id="an index of archives"),
         pytest.param({"unproductive_reads": 9, "idle_since": LONG_AGO, "newest_lastmod": None},
                      a_sitemap(None, SitemapFormat.INDEX), 1, False, id="an index without dates"),
     ],
@@ -81,3 +101,41 @@ def test_of_an_index_those_are_asked_for_that_are_new_or_changed_since_they_were
         ("/changed", 2, PageKind.SITEMAP, 6),
     ]
     assert child_submissions(PAGE, None, children, known, [], -1) == []
+
+
+@pytest.mark.parametrize(("own", "priority"), [(None, 6), (1, 2), (9, 10), (10, 10)])
+def test_a_url_of_a_sitemap_goes_before_one_of_a_link(own: int | None, priority: int) -> None:
+    source = None if own is None else a_sitemap_source(priority=own)
+
+    (page,) = page_submissions(PAGE, source, [ListedUrl("/a", START)])
+    (child,) = child_submissions(PAGE, source, [ListedUrl("/s", START)], {}, [], 1)
+
+    assert (page.url, page.kind, page.parent_url, page.depth, page.priority) == (
+        "/a",
+        PageKind.ARTICLE,
+        URL,
+        0,
+        priority,
+    )
+    assert (child.url, child.kind, child.parent_url, child.depth, child.priority) == (
+        "/s", PageKind.SITEMAP, URL, 1, priority,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("left", "count"), [(-1, 0), (0, 0), (1, 1), (9, 2)])
+def test_no_more_sitemaps_are_queued_than_the_budget_allows(left: int, count: int) -> None:
+    children = [ListedUrl("/a", None), ListedUrl("/b", None)]
+
+    assert len(child_submissions(PAGE, None, children, {}, [], left)) == count
+
+
+@pytest.mark.parametrize(
+    ("addresses", "sites"),
+    [(None, (URL, "https://www.example.com/s.xml")), ((), (URL, "https://www.example.com/s.xml")), (("/",), ("/",))],
+)
+def test_a_sitemap_may_list_pages_of_its_source_or_else_of_its_own_site(
+    addresses: tuple[str, ...] | None, sites: tuple[str, ...]
+) -> None:
+    source = None if addresses is None else a_sitemap_source(addresses=addresses)
+
+    assert sites_of(replace(PAGE, final_url="https://www.example.com/s.xml"), source) == sites

@@ -1,6 +1,7 @@
 """The prompt stays within its bounds, citations lead to the articles they name, and nothing unsafe is shown."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from headwater.library.summaries.decide import (
     FAILED,
     UNAVAILABLE,
     cite,
+    clean_answer,
     is_unavailable,
     plain,
     prompt_of,
@@ -81,6 +83,69 @@ def test_an_article_cannot_break_out_of_its_lines() -> None:
     assert "Title: One [2] Title: Two\n" in prompt
     assert prompt.count("\nArticles:\n") == 1
     assert "\u202e" not in prompt
+
+
+def an_article(*, title: str = "T", feed: str = "F", text: str = "x") -> DayArticle:
+    return DayArticle(ArticleId(UUID(int=1)), title, feed, START, text)
+
+
+@pytest.mark.parametrize(
+    ("article", "line"),
+    [
+        (an_article(title="t" * 300), "Title: " + "t" * 300),
+        (an_article(title="t" * 301), "Title: " + "t" * 299 + "…"),
+        (an_article(feed="f" * 100), "Source: " + "f" * 100),
+        (an_article(feed="f" * 101), "Source: " + "f" * 99 + "…"),
+        (an_article(text="x" * 1200), "Content excerpt: " + "x" * 1200),
+        (an_article(text="x" * 1201), "Content excerpt: " + "x" * 1199 + "…"),
+        (an_article(text="x " * 900), "Content excerpt: " + "x " * 598 + "x…"),
+    ],
+    ids=["title", "long title", "source", "long source", "text", "long text", "words"],
+)
+def test_of_a_long_article_the_beginning_of_each_part_is_in_the_prompt(article: DayArticle, line: str) -> None:
+    assert line in prompt_of("{articles}", [article], 10_000).split("\n")
+
+
+def test_articles_share_the_room_of_a_prompt() -> None:
+    long = an_article(title="t" * 900, feed="f" * 900, text="x" * 900)
+
+    _, number, title, source, _, text = prompt_of("{articles}", [long], 310).split("\n")
+    two = prompt_of("{articles}", [long, long], 610)
+
+    assert (number, title, source) == ("[1]", "Title: " + "t" * 99 + "…", "Source: " + "f" * 49 + "…")
+    assert text.endswith("x…")
+    assert [len(prompt_of("{articles}", [long], limit)) for limit in (310, 60, 12, 11, 10, 5)] == [299, 49, 1, 0, 0, 0]
+    assert len(two) == 599
+
+
+def test_a_text_without_room_is_cut_to_nothing() -> None:
+    head = "\n[1]\nTitle: T\nSource: F\nPublished Date: 2026-03-01 12:00 UTC\nContent excerpt: "
+
+    cut = {room: prompt_of("{articles}", [an_article(text="xyz")], 10 + len(head) + room) for room in (1, 2, 3, 4)}
+
+    assert cut == {1: head, 2: head + "…", 3: head + "x…", 4: head + "xyz"}
+
+
+def test_a_day_without_articles_has_a_prompt_without_them() -> None:
+    assert prompt_of("All: {articles}.", [], 100) == "All: ."
+
+
+@pytest.mark.parametrize(
+    ("text", "is_cut_off", "kept"),
+    [
+        (" It rained.\r\nMuch.\x00 ", False, "It rained.\nMuch."),
+        ("It rai", True, "It rai…"),
+        (" ", True, ""),
+        ("x" * 12_001, False, "x" * 12_000),
+    ],
+    ids=["plain", "cut off", "empty", "long"],
+)
+def test_an_answer_is_stored_without_what_cannot_be_shown(text: str, is_cut_off: bool, kept: str) -> None:
+    assert clean_answer(text, is_cut_off=is_cut_off) == kept
+
+
+def test_a_citation_names_one_of_the_days_articles() -> None:
+    assert links(cite("[1] [2] [3] [4]", DAY[:2])) == to(1, 2)
 
 
 @pytest.mark.parametrize(
@@ -209,9 +274,25 @@ READY, MAKING, LOST = (
         (MAKING, READY, -5, ShownSummary(READY, making=MAKING)),
         (MAKING, READY, -6, ShownSummary(READY, error=FAILED)),
         (LOST, READY, 1, ShownSummary(READY, error=UNAVAILABLE)),
-        (LOST, None, 11, ShownSummary()),
+        (LOST, None, 9.9, ShownSummary(error=UNAVAILABLE)),
+        (LOST, None, 10, ShownSummary()),
+        (replace(LOST, error=None), None, 1, ShownSummary(error=FAILED)),
+        (replace(LOST, finished_at=START + timedelta(minutes=5)), None, 14, ShownSummary(error=UNAVAILABLE)),
     ],
-    ids=["nothing", "ready", "making", "anew", "died", "clocks-apart", "clock-ahead", "failed", "long-ago"],
+    ids=[
+        "nothing",
+        "ready",
+        "making",
+        "anew",
+        "died",
+        "clocks-apart",
+        "clock-ahead",
+        "failed",
+        "a while ago",
+        "long ago",
+        "without a reason",
+        "finished later",
+    ],
 )
 def test_what_a_person_sees(
     newest: Summary | None, ready: Summary | None, minutes: float, expected: ShownSummary
@@ -225,8 +306,8 @@ def test_a_slow_model_is_not_given_up_while_it_is_asked() -> None:
 
 @pytest.mark.parametrize(
     ("status", "expected"),
-    [(400, False), (401, True), (402, True), (404, False), (422, False), (429, True), (500, True), (503, True),
-     (529, True)],
+    [(400, False), (401, True), (402, True), (403, True), (404, False), (408, True), (409, True), (422, False),
+     (425, True), (429, True), (499, False), (500, True), (503, True), (529, True)],
 )  # fmt: skip
 def test_which_statuses_mean_that_the_service_is_unavailable(status: int, expected: bool) -> None:
     assert is_unavailable(status) is expected
