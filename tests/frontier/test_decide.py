@@ -91,6 +91,22 @@ def test_rotation_keeps_every_shard(size: int, choice: float) -> None:
     assert sorted(decide.rotate(range(size), choice)) == list(range(size))
 
 
+@pytest.mark.parametrize(
+    ("choice", "rotated"), [(0, (1, 2, 3, 4)), (0.49, (2, 3, 4, 1)), (0.5, (3, 4, 1, 2)), (0.99, (4, 1, 2, 3))]
+)
+def test_shards_begin_at_another_one(choice: float, rotated: tuple[int, ...]) -> None:
+    assert decide.rotate([1, 2, 3, 4], choice) == rotated
+
+
+@pytest.mark.parametrize(("choice", "order"), [(0, (0, 1, 2, 3)), (8 / 15, (1, 0, 2, 3)), (14.5 / 15, (3, 0, 1, 2))])
+def test_the_other_bands_follow_by_urgency(choice: float, order: tuple[int, ...]) -> None:
+    assert decide.band_order(choice) == order
+
+
+def test_the_last_band_has_the_lowest_priority() -> None:
+    assert decide.band_of(1) == decide.LAST_BAND
+
+
 SITE = "https://example.com"
 
 
@@ -103,6 +119,19 @@ SITE = "https://example.com"
         ("/calendar", None),
         ("/a/b/a/c/a", None),
         ("/search?q=a&page=2", None),
+        ("", None),
+        ("/a/b/a/b", None),
+        ("/a/b/c/d/e" * 3, None),
+        ("/a/b/c/d" * 3, "repeating_path"),
+        ("/a/b/c" * 3 + "/x", "repeating_path"),
+        ("/" + "/".join(str(n) for n in range(20)), None),
+        ("/" + "x" * (1024 - len("https://example.com/")), None),
+        ("/" + "x" * (1025 - len("https://example.com/")), "too_long"),
+        ("/s?" + "&".join(f"f{n}=1" for n in range(8)), None),
+        ("/s?tag=a&tag=b&tag=c", None),
+        ("/calendar/about", None),
+        ("/notes/2031-05", None),
+        ("/notes?month=2031-05", None),
         ("/a/a/a/a", "repeating_path"),
         ("/x/a/b/a/b/a/b", "repeating_path"),
         ("/" + "/".join(str(n) for n in range(21)), "repeating_path"),
@@ -122,6 +151,7 @@ def test_traps(path: str, reason: str | None) -> None:
 
 def test_a_url_below_the_maximum_depth_is_a_trap() -> None:
     assert decide.trap(SITE, origin=Origin.SITEMAP, depth=11, options=OPTIONS) == "too_deep"
+    assert decide.trap(SITE, origin=Origin.SITEMAP, depth=10, options=OPTIONS) is None
 
 
 @given(st.text())
@@ -136,6 +166,15 @@ def test_any_number_of_retries_spans_a_day(most: int) -> None:
 
     assert sum(waits, timedelta(0)) >= timedelta(hours=24) - timedelta(milliseconds=1)
     assert waits == sorted(waits)
+
+
+@pytest.mark.parametrize(
+    ("most", "hours"), [(0, [24, 24]), (1, [24, 24]), (2, [8, 16, 16]), (3, [24 / 7, 48 / 7, 96 / 7, 96 / 7])]
+)
+def test_each_wait_is_twice_the_one_before(most: int, hours: list[float]) -> None:
+    options = replace(OPTIONS, max_retries=most)
+
+    assert [decide.backoff(n, options) / HOUR for n in range(len(hours))] == pytest.approx(hours)
 
 
 def test_a_url_without_retries_is_dead_after_its_first_failure_but_not_after_a_429() -> None:
@@ -156,6 +195,30 @@ def test_a_failing_url_is_retried_until_its_retries_are_used_up() -> None:
     assert (last.status, last.next_fetch_at, last.error) == (Status.DEAD, None, "timeout: 10 s")
 
 
+def test_the_last_retry_is_not_the_end() -> None:
+    plan = decide.after(replace(URL, retry_count=7), FetchFailed("timeout", "10 s"), START, OPTIONS)
+
+    assert (plan.status, plan.retry_count) == (Status.FAILED, 8)
+    assert plan.next_fetch_at == START + decide.backoff(7, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "answer", [FetchFailed("timeout", "x" * 900), Hopeless("gone", "x" * 900)], ids=["fails", "dead"]
+)
+def test_an_error_is_cut_to_500_characters_and_keeps_when_it_began(answer: FetchFailed | Hopeless) -> None:
+    first = decide.after(URL, answer, START, OPTIONS)
+    later = decide.after(replace(URL, failing_since=START - HOUR), answer, START, OPTIONS)
+
+    assert len(first.error or "") == 500
+    assert (first.failing_since, later.failing_since) == (START, START - HOUR)
+
+
+def test_a_429_costs_no_retry() -> None:
+    plan = decide.after(replace(URL, retry_count=3), FetchFailed("rate_limited", "429"), START, OPTIONS)
+
+    assert (plan.retry_count, plan.interval) == (3, 12 * HOUR)
+
+
 def test_a_rate_limited_url_is_retried_for_a_week() -> None:
     limited = FetchFailed("rate_limited", "429")
     failing = replace(URL, retry_count=8, failing_since=START - timedelta(days=6))
@@ -172,6 +235,60 @@ def test_success_clears_failures_and_keeps_validators() -> None:
 
     assert (fetched.retry_count, fetched.failing_since, fetched.etag) == (0, None, '"new"')
     assert (unchanged.status, unchanged.etag, unchanged.interval) == (Status.FETCHED, '"old"', 24 * HOUR)
+
+
+@pytest.mark.parametrize(
+    ("kind", "interval", "hours"),
+    [
+        (PageKind.ARTICLE, None, 12),
+        (PageKind.SITEMAP, None, 6),
+        (PageKind.LIST, None, 1),
+        (PageKind.ARTICLE, 3 * HOUR, 3),
+    ],
+)
+def test_a_fetched_page_is_fetched_again_after_its_interval(
+    kind: PageKind, interval: timedelta | None, hours: int
+) -> None:
+    plan = decide.after(replace(URL, kind=kind, interval=interval), Fetched(None, None), START, OPTIONS)
+
+    assert (plan.status, plan.interval, plan.next_fetch_at) == (
+        Status.FETCHED,
+        hours * HOUR,
+        START + hours * HOUR,
+    )
+
+
+def test_new_validators_of_an_unchanged_page_replace_the_old() -> None:
+    dated = replace(URL, last_modified="Mon")
+
+    kept, new = (decide.after(dated, one, START, OPTIONS) for one in (Unchanged(), Unchanged('"new"', "Tue")))
+
+    assert [(one.etag, one.last_modified) for one in (kept, new)] == [('"old"', "Mon"), ('"new"', "Tue")]
+
+
+DAY = timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "interval", "has_changed", "after", "ends"),
+    [
+        (PageKind.ARTICLE, None, False, 12 * HOUR, False),
+        (PageKind.ARTICLE, 12 * HOUR, True, 6 * HOUR, False),
+        (PageKind.ARTICLE, HOUR, True, HOUR, False),
+        (PageKind.ARTICLE, 12 * HOUR, False, DAY, False),
+        (PageKind.ARTICLE, 8 * DAY, False, 16 * DAY, False),
+        (PageKind.ARTICLE, 9 * DAY, False, 9 * DAY, True),
+        (PageKind.SITEMAP, 4 * DAY, False, 7 * DAY, False),
+        (PageKind.LIST, 20 * HOUR, False, DAY, False),
+        (PageKind.LIST, 20 * HOUR / 60, True, 15 * HOUR / 60, False),
+    ],
+)
+def test_a_changed_page_is_fetched_twice_as_often_and_an_unchanged_one_half_as_often(
+    kind: PageKind, interval: timedelta | None, has_changed: bool, after: timedelta, ends: bool
+) -> None:
+    again = decide.recrawl(kind, interval, START, has_changed=has_changed, options=OPTIONS)
+
+    assert again == decide.Recrawl(after, None if ends else START + after)
 
 
 def test_a_hopeless_failure_makes_a_url_dead_at_once() -> None:
@@ -194,6 +311,24 @@ def test_redirects(to: str, status: Status | None) -> None:
     plan = decide.after_redirect(URL, Redirected(to, is_permanent=True), START, OPTIONS)
 
     assert (plan and plan.status) == status
+
+
+def test_the_other_form_of_a_page_is_fetched_at_once_and_costs_a_retry() -> None:
+    to = Redirected("https://example.com/a/", is_permanent=True)
+
+    plan = decide.after_redirect(replace(URL, retry_count=7), to, START, OPTIONS)
+
+    assert plan == decide.UrlPlan(Status.PENDING, START, 12 * HOUR, retry_count=8, new_url="https://example.com/a/")
+
+
+def test_the_target_of_a_redirect_is_queued_like_the_url_that_redirects() -> None:
+    url = replace(URL, depth=3, priority=4, origin=Origin.SPIDER)
+
+    target = decide.redirect_target(url, Redirected("https://example.com/b", is_permanent=True))
+
+    assert target == Submission(
+        "https://example.com/b", Origin.SPIDER, None, PageKind.ARTICLE, "https://example.com/a", 3, 4
+    )
 
 
 def test_a_redirect_between_two_forms_of_one_page_ends() -> None:
@@ -228,7 +363,10 @@ def test_the_first_content_does_not_change_the_interval() -> None:
     first = decide.recrawl(PageKind.ARTICLE, 12 * HOUR, START, has_changed=None, options=OPTIONS)
     second = decide.recrawl(PageKind.ARTICLE, 12 * HOUR, START, has_changed=True, options=OPTIONS)
 
+    never = decide.recrawl(PageKind.LIST, None, START, has_changed=None, options=OPTIONS)
+
     assert (first.interval, second.interval) == (12 * HOUR, 6 * HOUR)
+    assert (first.next_fetch_at, never.next_fetch_at) == (START + 12 * HOUR, START + HOUR)
 
 
 @pytest.mark.parametrize(
