@@ -278,6 +278,8 @@ def test_our_own_outage_never_happened() -> None:
 
     assert decide_outage(state, START).state == state
     assert decide_outage(state, START).next_poll_at == START + timedelta(minutes=5)
+    assert decide_outage(state, START).is_outage
+    assert not play("default", [GOOD])[0].decision.is_outage
 
 
 @pytest.mark.parametrize(

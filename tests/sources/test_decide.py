@@ -8,8 +8,16 @@ from headwater.errors import Invalid
 from headwater.frontier.types import Origin
 from headwater.ids import new_id
 from headwater.polling.types import Standing
-from headwater.sources.decide import COMMON_SITEMAPS, apply_overrides, entrances, may_merge, retry_refusal
-from headwater.sources.types import IngestionMode, MergePair, Source, SourceOverrides
+from headwater.sources.decide import (
+    apply_overrides,
+    check_name,
+    cooldown_of,
+    entrances,
+    key_after_move,
+    may_merge,
+    retry_refusal,
+)
+from headwater.sources.types import FeedAddress, IngestionMode, MergePair, Source, SourceOverrides
 from headwater.types import PageKind, SourceId
 from headwater.urls import url_key
 from tests.clock import START
@@ -17,6 +25,15 @@ from tests.clock import START
 SITE = "https://example.com/"
 FEED = "https://example.com/feed.xml"
 SITEMAP = "https://example.com/maps/news.xml"
+
+
+USUAL_SITEMAPS = [
+    SITE + name
+    for name in (
+        "sitemap.xml", "sitemap_index.xml", "sitemap-index.xml", "news-sitemap.xml", "sitemap-news.xml",
+        "sitemap_news.xml", "wp-sitemap.xml", "sitemap.xml.gz", "sitemap.txt",
+    )
+]  # fmt: skip
 
 
 def at(url: str, *, of: str | None = None) -> dict[str, Any]:
@@ -74,7 +91,12 @@ def test_what_is_not_said_is_chosen(
         (FEED, {"max_depth": -1}, "A depth is at least 0"),
         (FEED, {"budget": -1}, "A budget is at least 0 and at most 1000000"),
         (FEED, {"priority": 0}, "A priority is at least 1 and at most 10; this one is 0"),
-        (FEED, {"delay": timedelta(hours=2)}, "A delay is at most an hour"),
+        (FEED, {"delay": timedelta(hours=1, seconds=1)}, "A delay is at most an hour"),
+        (FEED, {"budget": 1_000_001}, "A budget is at least 0 and at most 1000000"),
+        (FEED, {"priority": 11}, "A priority is at least 1 and at most 10; this one is 11"),
+        (FEED, {"patterns": ["a\0"]}, "A pattern has at most 500 characters"),
+        (FEED, {"selectors": ["title=" + "a" * 501]}, "A selector is one line of at most 500 characters"),
+        (FEED, {"selectors": ["title=h1"] * 21}, "title has at most 20 selectors"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_a_sentence(
@@ -82,6 +104,93 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(
 ) -> None:
     with pytest.raises(Invalid, match=message):
         a_source(feed, **overrides)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"max_depth": 0},
+        {"max_depth": 10},
+        {"page_budget": 1_000_000},
+        {"priority": 1},
+        {"priority": 10},
+        {"min_delay": timedelta(hours=1)},
+        {"article_url_patterns": ("x" * 500,)},
+        {"article_url_patterns": ("x",) * 50},
+        {"selectors": {"title": ("a" * 500,)}},
+        {"selectors": {"title": ("h1",) * 20}},
+        {"selectors": dict.fromkeys(("title", "body", "author", "date", "remove"), ("p",))},
+    ],
+    ids=lambda overrides: str(overrides)[:40],
+)
+def test_the_largest_and_smallest_values_are_valid(overrides: dict[str, Any]) -> None:
+    names = {"page_budget": "budget", "min_delay": "delay", "article_url_patterns": "patterns"}
+    given: dict[str, Any] = {names.get(name, name): value for name, value in overrides.items()}
+    if selectors := given.get("selectors"):
+        given["selectors"] = [f"{part}={one}" for part, several in selectors.items() for one in several]
+
+    source = a_source(FEED, **given)
+
+    assert {name: getattr(source, name) for name in overrides} == overrides
+
+
+@pytest.mark.parametrize(("name", "kept"), [(" x ", "x"), ("x" * 255, "x" * 255)], ids=["short", "long"])
+def test_a_name_has_1_to_255_characters(name: str, kept: str) -> None:
+    assert check_name(name) == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "length"), [("", 0), (" \u200b ", 0), ("x" * 256, 256)], ids=["none", "blank", "long"]
+)
+def test_a_name_that_is_empty_or_too_long_is_refused(name: str, length: int) -> None:
+    with pytest.raises(Invalid, match=f"A name has 1 to 255 characters; this one has {length}."):
+        check_name(name)
+
+
+@pytest.mark.parametrize(
+    ("reason", "cooldown"),
+    [
+        ("not_found", timedelta(days=2)),
+        ("upstream_failure", timedelta(hours=6)),
+        ("ssrf_blocked", None),
+        ("too noisy", None),
+    ],
+)
+def test_a_reason_to_disable_a_feed_has_its_cooldown(reason: str, cooldown: timedelta | None) -> None:
+    assert cooldown_of(reason) == cooldown
+
+
+LONG = "https://example.com/" + "a" * 3000
+
+
+@pytest.mark.parametrize(
+    ("feed", "added_under", "to", "key"),
+    [
+        (FEED, FEED, "https://news.example.com/rss", "https://news.example.com/rss"),
+        (FEED, FEED, "https://evil.example/rss", FEED),
+        (FEED, "https://first.example/feed", "https://example.com/rss", "https://first.example/feed"),
+        (LONG, FEED, "https://example.com/rss", FEED),
+    ],
+    ids=["within its site", "to another site", "on from another site", "from a URL that is too long"],
+)
+def test_a_feed_that_moves_to_another_site_keeps_its_key(feed: str, added_under: str, to: str, key: str) -> None:
+    assert key_after_move(FeedAddress(feed, url_key(added_under)), to) == url_key(key)
+
+
+@pytest.mark.parametrize(
+    ("mode", "given", "kept"),
+    [
+        ("spider", {"max_depth": 3}, IngestionMode.SPIDER),
+        ("feed", {"max_depth": 3}, IngestionMode.FEED),
+        ("spider", {"mode": "both"}, IngestionMode.BOTH),
+    ],
+)
+def test_the_mode_of_a_source_changes_only_if_it_is_given(
+    mode: str, given: dict[str, Any], kept: IngestionMode
+) -> None:
+    changed = apply_overrides(a_source(site=SITE, mode=mode), SourceOverrides(**given))
+
+    assert changed.ingestion_mode is kept
 
 
 def test_what_is_given_is_kept_and_what_is_empty_is_taken_back() -> None:
@@ -114,19 +223,24 @@ def test_a_site_alone_is_entered_by_its_front_page_and_where_sitemaps_usually_ar
     assert [(one.url, one.origin, one.priority) for one in found if one.kind is PageKind.LIST] == [
         (SITE, Origin.SPIDER, 5)
     ]
-    assert [one.url for one in found if one.kind is PageKind.SITEMAP] == [SITE[:-1] + path for path in COMMON_SITEMAPS]
+    assert [one.url for one in found if one.kind is PageKind.SITEMAP] == USUAL_SITEMAPS
+
+
+def test_a_site_whose_links_are_not_followed_is_entered_by_sitemaps_alone() -> None:
+    assert [one.url for one in entrances(a_source(site=SITE, mode="feed"))] == USUAL_SITEMAPS
 
 
 @pytest.mark.parametrize(
     ("feed", "overrides", "expected"),
     [
         (FEED, {}, []),
+        (FEED, {"site": SITE}, []),
         (FEED, {"sitemap": SITEMAP, "priority": 10}, [(SITEMAP, "sitemap", 10)]),
         (FEED, {"mode": "both"}, [(SITE, "list", 5)]),
         (None, {"site": SITE, "mode": "spider", "priority": 3}, [(SITE, "list", 3)]),
         (None, {"sitemap": SITEMAP}, [(SITEMAP, "sitemap", 6)]),
     ],
-    ids=["feed", "feed and sitemap", "feed and links", "links", "sitemap"],
+    ids=["feed", "feed and site", "feed and sitemap", "feed and links", "links", "sitemap"],
 )
 def test_a_source_is_entered_where_it_says(
     feed: str | None, overrides: dict[str, Any], expected: list[tuple[str, str, int]]

@@ -247,14 +247,29 @@ def test_what_is_expected_comes_true(name: str, kind: FailureClass, others: int)
 
 
 @pytest.mark.parametrize(
+    "feed",
+    [
+        a_feed(),
+        a_feed(state=replace(failing(3, FailureClass.NOT_FOUND), off=Off(NOW, FailureClass.NOT_FOUND, NOW + DAY))),
+    ],
+    ids=["works", "is disabled"],
+)
+def test_there_is_no_forecast_for_a_feed_that_works_or_is_disabled(feed: FeedHealth) -> None:
+    assert forecast(feed, OPTIONS) is None
+
+
+@pytest.mark.parametrize(
     ("at", "words"),
     [
         (NOW, "today at 12:00"),
         (NOW + DAY, "tomorrow at 12:00"),
         (NOW - DAY, "yesterday at 12:00"),
         (NOW + 2 * DAY, "Friday at 12:00"),
+        (NOW - 2 * DAY, "Monday at 12:00"),
         (NOW - 6 * DAY, "Thursday at 12:00"),
-        (NOW + 8 * DAY, "12 March at 12:00"),
+        (NOW - 7 * DAY, "25 February at 12:00"),
+        (NOW + 6 * DAY, "Tuesday at 12:00"),
+        (NOW + 7 * DAY, "11 March at 12:00"),
         (NOW - 365 * DAY, "4 March 2025 at 12:00"),
     ],
     ids=str,
@@ -266,7 +281,13 @@ def test_a_time_is_said_as_one_says_it(at: datetime, words: str) -> None:
 @pytest.mark.parametrize(
     ("length", "words"),
     [
+        (timedelta(0), "0 seconds"),
+        (timedelta(seconds=1), "1 second"),
         (timedelta(seconds=45), "45 seconds"),
+        (timedelta(minutes=1), "1 minute"),
+        (timedelta(seconds=119), "119 seconds"),
+        (timedelta(seconds=119.6), "2 minutes"),
+        (timedelta(seconds=121), "2 minutes"),
         (timedelta(minutes=5), "5 minutes"),
         (timedelta(minutes=90), "90 minutes"),
         (HOUR, "1 hour"),
@@ -274,6 +295,7 @@ def test_a_time_is_said_as_one_says_it(at: datetime, words: str) -> None:
         (2 * DAY, "48 hours"),
         (3 * DAY, "3 days"),
         (timedelta(minutes=7, seconds=20), "7 minutes"),
+        (timedelta(minutes=90, seconds=10), "90 minutes"),
     ],
     ids=str,
 )
