@@ -111,6 +111,7 @@ def test_an_id_belongs_to_the_month_in_which_it_was_made(at: datetime) -> None:
 )
 def test_the_month_after_the_current_one_by_utc_is_needed(now: datetime, needed: date) -> None:
     assert last_month_needed(now) == needed
+    assert month_of(now).day == 1
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Sources without a feed: followed, found, listed, changed and left like any other."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -70,9 +69,9 @@ async def test_what_was_asked_for_is_kept(conn: Connection) -> None:
 
     kept = await find(conn, str(asked.id))
 
-    assert replace(kept, selectors={}, article_url_patterns=(), created_at=START) == replace(
-        asked, selectors={}, article_url_patterns=()
-    )
+    assert (kept.id, kept.name, kept.feed_url, kept.url) == (asked.id, "example.com", None, SITE)
+    assert (kept.ingestion_mode, kept.external_links, kept.max_depth, kept.page_budget) == ("spider", True, 3, 70)
+    assert (kept.min_delay, kept.priority) == (timedelta(milliseconds=1500), 9)
     assert kept.selectors == {"title": ["h1"], "body": ["article", "main"]}
     assert kept.article_url_patterns == [r"/\d{4}/"]
 
