@@ -29,28 +29,14 @@ async def write(
 ) -> None:
     for number in range(count):
         now = START + timedelta(minutes=number // 2)  # two at the same moment: only the id tells them apart
-        await store.record(
-            conn,
-            actor=actor,
-            action=action,
-            subject_name=f"n{number}",
-            now=now,
-            subject_id=SOURCE,
-            detail={"n": number},
-        )
+        await store.record(conn, actor, action, now, subject=f"n{number}", subject_id=SOURCE, detail={"n": number})
 
 
 async def test_a_line_says_who_did_what_to_what_and_how(conn: Connection) -> None:
     actor = Actor(await a_user(conn), "ada@example.com")
 
-    await store.record(
-        conn,
-        actor=actor,
-        action=AuditAction.ROLE_CHANGED,
-        subject_name="bob@example.com",
-        now=START,
-        detail={"to": "moderator"},
-    )
+    detail = {"to": "moderator"}
+    await store.record(conn, actor, AuditAction.ROLE_CHANGED, START, subject="bob@example.com", detail=detail)
     [line] = (await store.list_entries(conn, limit=10)).entries
 
     assert (line.at, line.actor_id, line.actor_name) == (START, actor.user_id, "ada@example.com")

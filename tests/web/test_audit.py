@@ -43,7 +43,7 @@ async def filled(database: Database, clock: MovableClock) -> None:
         async with database.as_system() as conn:
             actor = COMMAND_LINE if number else Actor(None, "mo@example.com")
             detail = {"reason": "<i>Because</i>", "urls": ["a", "b"], "until": None}
-            await audit.record(conn, actor=actor, action=action, subject_name=subject, now=clock(), detail=detail)
+            await audit.record(conn, actor, action, clock(), subject=subject, detail=detail)
         clock.move(seconds=1)
 
 

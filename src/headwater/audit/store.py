@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -18,8 +17,8 @@ NAME_MOST = 500
 
 
 async def record(
-    conn: Connection, *, actor: Actor, action: AuditAction, subject_name: str, now: datetime,
-    subject_id: UUID | None = None, detail: Mapping[str, Any] | None = None,
+    conn: Connection, actor: Actor, action: AuditAction, now: datetime, *, subject: str, subject_id: UUID | None = None,
+    detail: Mapping[str, object] | None = None,
 ) -> None:  # fmt: skip
     statement = """
         INSERT INTO audit_log (id, at, actor_id, actor_name, action, subject_id, subject_name, detail)
@@ -28,7 +27,7 @@ async def record(
         )
     """
     by = {"actor_id": actor.user_id, "actor_name": actor.name[:NAME_MOST]}
-    of = {"subject_id": subject_id, "subject_name": subject_name[:NAME_MOST], "detail": Jsonb(dict(detail or {}))}
+    of = {"subject_id": subject_id, "subject_name": subject[:NAME_MOST], "detail": Jsonb(dict(detail or {}))}
     await conn.execute(statement, {"id": new_id(), "now": now, "action": action.value, **by, **of})
 
 

@@ -108,9 +108,7 @@ async def _check_clock(runtime: Runtime, *, is_confirmed: bool) -> None:
 
 
 async def _record(conn: Connection, subject: str, now: datetime, detail: dict[str, object]) -> None:
-    await audit.record(
-        conn, actor=COMMAND_LINE, action=AuditAction.RETENTION_RUN, subject_name=subject, now=now, detail=detail
-    )
+    await audit.record(conn, COMMAND_LINE, AuditAction.RETENTION_RUN, now, subject=subject, detail=detail)
 
 
 def _deleted(found: Planned, one: str, many: str) -> list[str]:

@@ -75,8 +75,8 @@ async def role(runtime: Runtime, email: Email, role: OfRole) -> None:
     async with runtime.database.as_system() as conn:
         user = await change_role(conn, user_id=(await find_account(conn, email)).id, role=role)
         await audit.record(
-            conn, actor=COMMAND_LINE, action=AuditAction.ROLE_CHANGED, subject_name=user.email, subject_id=user.id,
-            now=runtime.tools.clock(), detail={"from": user.role.value, "to": role.value},
+            conn, COMMAND_LINE, AuditAction.ROLE_CHANGED, runtime.tools.clock(), subject=user.email, subject_id=user.id,
+            detail={"from": user.role.value, "to": role.value},
         )  # fmt: skip
     print_text(f"{user.email} was {user.role}, and is {role} now.")
 

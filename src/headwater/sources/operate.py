@@ -3,10 +3,10 @@
 Used by the API, the pages and the command line.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import cast
 
 from headwater.audit import store as audit
 from headwater.audit.types import Actor, AuditAction
@@ -28,7 +28,7 @@ async def create(conn: Connection, *, wanted: Changes, actor: Actor, now: dateti
     await follow.change(conn, source, replace(wanted, name=None), now=now)
     if wanted.enabled is False:
         await follow.disable_source(conn, source, now, by_operator=True)
-    await _record(conn, actor, AuditAction.SOURCE_CREATED, source, now, _detail(wanted))
+    await _record(conn, actor, AuditAction.SOURCE_CREATED, source, now, **_detail(wanted))
     return await sources.find_by_id(conn, source_id=source.id)
 
 
@@ -50,21 +50,20 @@ async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Ac
         source = await follow.enable_source(conn, source, now)
     if wanted.enabled and (was_off or (await feed_schedule.off_until(conn, source_id=source.id))[0]):
         await follow.enable(conn, source, now)  # seed 001: its errors are reset
-    await _record(conn, actor, AuditAction.SOURCE_CHANGED, source, now, _detail(wanted))
+    await _record(conn, actor, AuditAction.SOURCE_CHANGED, source, now, **_detail(wanted))
     return await sources.find_by_id(conn, source_id=source.id)
 
 
 async def delete(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
     """Delete a source; the articles that only it lists are removed in the background. Raises SourceNotFound."""
     await sources.remove(conn, source_id=source.id)
-    await _record(conn, actor, AuditAction.SOURCE_DELETED, source, now, {"address": source.address})
+    await _record(conn, actor, AuditAction.SOURCE_DELETED, source, now, address=source.address)
 
 
 async def disable(conn: Connection, source: Source, *, reason: str, actor: Actor, now: datetime) -> datetime | None:
     """Disable the source's feed; returns until when. Raises Invalid, NothingToPoll."""
     until = await follow.disable(conn, source, reason, now)
-    detail = {"reason": reason, "until": _plain(until)}
-    await _record(conn, actor, AuditAction.SOURCE_DISABLED, source, now, detail)
+    await _record(conn, actor, AuditAction.SOURCE_DISABLED, source, now, reason=reason, until=_plain(until))
     return until
 
 
@@ -97,7 +96,7 @@ async def retry(conn: Connection, source: Source, *, actor: Actor, now: datetime
         return
     await follow.enable(conn, source, now)
     detail = {"was_disabled_for": standing.off_reason, "by": "a reader's retry"}
-    await _record(conn, actor, AuditAction.SOURCE_ENABLED, source, now, detail)
+    await _record(conn, actor, AuditAction.SOURCE_ENABLED, source, now, **detail)
 
 
 async def refresh(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
@@ -119,19 +118,12 @@ async def _check_approved(conn: Connection, source: Source) -> None:
 
 
 async def _record(
-    conn: Connection,
-    actor: Actor,
-    action: AuditAction,
-    source: Source,
-    now: datetime,
-    detail: Mapping[str, Any] | None = None,
+    conn: Connection, actor: Actor, action: AuditAction, source: Source, now: datetime, **detail: object
 ) -> None:
-    await audit.record(
-        conn, actor=actor, action=action, subject_name=source.name, now=now, subject_id=source.id, detail=detail
-    )
+    await audit.record(conn, actor, action, now, subject=source.name, subject_id=source.id, detail=detail)
 
 
-def _detail(changes: Changes) -> dict[str, Any]:
+def _detail(changes: Changes) -> dict[str, object]:
     given = {name: getattr(changes, name) for name in changes.__slots__ if name != "overrides"}
     given |= {name: getattr(changes.overrides, name) for name in changes.overrides.__slots__}
     return {name: _plain(value) for name, value in given.items() if value is not None}

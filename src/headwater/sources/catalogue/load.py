@@ -23,9 +23,7 @@ async def load(
     report = Report([await _load(database, clock, line, actor) for line in lines])
     detail = {fate.value: report.counts[fate] for fate in LineFate}
     async with database.as_system() as conn:
-        await audit.record(
-            conn, actor=actor, action=AuditAction.SOURCES_IMPORTED, subject_name=origin, now=clock(), detail=detail
-        )
+        await audit.record(conn, actor, AuditAction.SOURCES_IMPORTED, clock(), subject=origin, detail=detail)
     return report
 
 

@@ -73,9 +73,7 @@ async def block(
         else:
             await _reject_without_submitter(conn, source_id, reason, actor, now)
     detail = {"reason": reason, "rejected": len(rejected)}
-    await audit.record(
-        conn, actor=actor, action=AuditAction.DOMAIN_BLOCKED, subject_name=domain, now=now, detail=detail
-    )
+    await audit.record(conn, actor, AuditAction.DOMAIN_BLOCKED, now, subject=domain, detail=detail)
     return len(rejected)
 
 
@@ -87,17 +85,17 @@ async def _reject_without_submitter(
     await custom.set_moderation(conn, source_id=source_id, status=ModerationStatus.REJECTED.value)
     if await custom.list_unapproved(conn, source_ids=[source_id]):
         await following.disable_source(conn, source, now)
+    about = {"url": source.address, "reason": reason}
     await audit.record(
-        conn, actor=actor, action=AuditAction.FEED_REJECTED, subject_name=source.name, now=now, subject_id=source_id,
-        detail={"url": source.address, "reason": reason},
-    )  # fmt: skip
+        conn, actor, AuditAction.FEED_REJECTED, now, subject=source.name, subject_id=source_id, detail=about
+    )
 
 
 async def unblock(conn: Connection, *, domain: str, actor: Actor, now: datetime) -> None:
     """Raises NotFound."""
     if not await domains.unblock(conn, domain=domain):
         raise NotFound(f"{domain} is not blocked.")
-    await audit.record(conn, actor=actor, action=AuditAction.DOMAIN_UNBLOCKED, subject_name=domain, now=now)
+    await audit.record(conn, actor, AuditAction.DOMAIN_UNBLOCKED, now, subject=domain)
 
 
 async def _lock(conn: Connection, source_id: SourceId) -> FeedSubmission:
@@ -117,9 +115,7 @@ async def _decide(
     await users.add_karma(conn, user_id=found.submitter_id, karma=worth(found.status, status))
     detail = {"url": found.url} | ({"reason": reason} if reason else {})
     action = AuditAction.FEED_APPROVED if status is ModerationStatus.APPROVED else AuditAction.FEED_REJECTED
-    await audit.record(
-        conn, actor=actor, action=action, subject_name=found.name, now=now, subject_id=found.id, detail=detail
-    )
+    await audit.record(conn, actor, action, now, subject=found.name, subject_id=found.id, detail=detail)
 
 
 @dataclass(frozen=True, slots=True)

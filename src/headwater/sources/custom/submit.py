@@ -162,6 +162,4 @@ async def _new(conn: Connection, user: User, wanted: Proposal, url: str, now: da
 
 async def _record(conn: Connection, actor: Actor, action: AuditAction, feed: CustomFeed, now: datetime) -> None:
     detail = {"url": feed.url, "status": feed.status.value}
-    await audit.record(
-        conn, actor=actor, action=action, subject_name=feed.name, now=now, subject_id=feed.id, detail=detail
-    )
+    await audit.record(conn, actor, action, now, subject=feed.name, subject_id=feed.id, detail=detail)

@@ -154,13 +154,11 @@ async def retry(
     async with database.transaction() as conn:
         found = await _find(conn, data.ids, clock)
         await changes.retry(conn, ids=[url.id for url in found], now=clock())
-        is_one = len(found) == 1
+        subject, subject_id = (found[0].url, found[0].id) if len(found) == 1 else (f"{len(found)} URLs", None)
+        actor, detail = actor_of(request), {"urls": [url.url for url in found]}
         await audit.record(
-            conn, actor=actor_of(request), action=AuditAction.URLS_RETRIED, now=clock(),
-            subject_name=found[0].url if is_one else f"{len(found)} URLs",
-            subject_id=found[0].id if is_one else None,
-            detail={"urls": [url.url for url in found]},
-        )  # fmt: skip
+            conn, actor, AuditAction.URLS_RETRIED, clock(), subject=subject, subject_id=subject_id, detail=detail
+        )
     return _notice(request, f"{count(len(found), 'URL')} queued for retry.", data.back)
 
 
@@ -173,10 +171,16 @@ async def remove(
         found = await _find(conn, data.ids, clock)
         await changes.delete(conn, ids=[url.id for url in found])
         for url in found:
+            detail = {"status": url.status.value, "last_error": url.last_error}
             await audit.record(
-                conn, actor=actor_of(request), action=AuditAction.URL_DELETED, subject_name=url.url, subject_id=url.id,
-                now=clock(), detail={"status": url.status.value, "last_error": url.last_error},
-            )  # fmt: skip
+                conn,
+                actor_of(request),
+                AuditAction.URL_DELETED,
+                clock(),
+                subject=url.url,
+                subject_id=url.id,
+                detail=detail,
+            )
     return _notice(request, f"{count(len(found), 'URL')} deleted.", data.back)
 
 
@@ -191,10 +195,10 @@ async def retry_all(request: AnyRequest, data: URLEncodedBody[FrontierForm], dat
     async def log(conn: Connection) -> None:
         nonlocal is_logged
         if not is_logged:  # once per step, in the transaction of its first change
+            subject, detail = f"all {describe(wanted)}", filter_values(wanted)
             await audit.record(
-                conn, actor=actor_of(request), action=AuditAction.URLS_RETRIED, subject_name=f"all {describe(wanted)}",
-                now=clock(), detail=filter_values(wanted),
-            )  # fmt: skip
+                conn, actor_of(request), AuditAction.URLS_RETRIED, clock(), subject=subject, detail=detail
+            )
         is_logged = True
 
     after = read_cursor(data.cursor)

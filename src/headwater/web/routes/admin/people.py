@@ -80,8 +80,8 @@ async def set_role(
         before = await change_role(conn, user_id=UserId(person_id), role=role)
         if before.role != role:
             await audit.record(
-                conn, actor=actor_of(request), action=AuditAction.ROLE_CHANGED, subject_name=before.email,
-                subject_id=before.id, now=clock(), detail={"from": before.role.value, "to": role.value},
+                conn, actor_of(request), AuditAction.ROLE_CHANGED, clock(), subject=before.email, subject_id=before.id,
+                detail={"from": before.role.value, "to": role.value},
             )  # fmt: skip
         return await _user_line(request, conn, clock, before.id, f"{before.email} is {role.replace('_', ' ')} now.")
 
@@ -92,10 +92,8 @@ async def set_role(
 async def end_all(request: AnyRequest, person_id: FromPath[UUID], database: Db, clock: Now) -> Template | Redirect:
     async with database.as_system() as conn:
         person = await sign_out(conn, user_id=UserId(person_id))
-        await audit.record(
-            conn, actor=actor_of(request), action=AuditAction.ACCOUNT_SIGNED_OUT, subject_name=person.email,
-            subject_id=person.id, now=clock(),
-        )  # fmt: skip
+        actor, email = actor_of(request), person.email
+        await audit.record(conn, actor, AuditAction.ACCOUNT_SIGNED_OUT, clock(), subject=email, subject_id=person.id)
         return await _user_line(request, conn, clock, person.id, f"{person.email} is logged out everywhere.")
 
 
