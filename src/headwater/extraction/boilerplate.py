@@ -11,8 +11,8 @@ from itertools import islice
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 from lxml.html import HtmlElement
 
+from headwater.extraction.markup import count_words
 from headwater.extraction.phrases import BOX, CALL, CALL_OPENS, CAPTION, DATELINE, EMBED, FOOT, FOOT_ANYWHERE, POINTER
-from headwater.extraction.words import count_words
 
 _BOX_TAGS = (
     "article", "aside", "div", "figcaption", "figure", "footer", "form", "li", "nav", "ol", "p", "section", "span",

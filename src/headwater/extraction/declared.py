@@ -5,17 +5,17 @@ Pure, except that htmldate accepts no date in the future.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from htmldate import find_date
 from lxml.html import HtmlElement
 
-from headwater.articles.types import Finder
+from headwater.articles.types import Extracted, Finder
 from headwater.extraction import linked_data
-from headwater.extraction.words import distinct, short_line
+from headwater.extraction.markup import distinct, short_line
 from headwater.reading.dates import parse_date
 from headwater.reading.links import link_target
 
@@ -23,6 +23,8 @@ MAX_METAS = 500
 MAX_OPEN_GRAPH = 50
 
 T = TypeVar("T")
+Found: TypeAlias = tuple[T, Finder]
+"""A value, and where it came from."""
 
 _BEFORE_SITE = re.compile(r"\s+[|·•»–—:-]+\s+(?=[^|·•»–—]*$)")
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?(?:[-_]([A-Za-z]{2}|\d{3}))?\b")
@@ -37,28 +39,12 @@ _BY = re.compile(r"^(?:by|von|par|por|di|door|av|af)\s+(?=\S)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class FieldValue(Generic[T]):
-    value: T
-    finder: Finder
-
-
-@dataclass(frozen=True, slots=True)
 class Declared:
-    """What a page declares; each field from the first place that has it."""
+    """What a page declares: its record, each field from the first place that has it; all its titles; and a text."""
 
-    title: FieldValue[str] | None = None
-    titles: tuple[str, ...] = ()  # all that were found
-    body: str | None = None
-    description: FieldValue[str] | None = None
-    keywords: FieldValue[tuple[str, ...]] | None = None
-    authors: FieldValue[tuple[str, ...]] | None = None
-    published_at: FieldValue[datetime] | None = None
-    canonical_url: FieldValue[str] | None = None
-    section: FieldValue[str] | None = None
-    language: FieldValue[str] | None = None
-    image_url: FieldValue[str] | None = None
-    open_graph: Mapping[str, str] = field(default_factory=dict[str, str])
-    linked_data: tuple[object, ...] = ()
+    record: Extracted
+    titles: tuple[str, ...]
+    body: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +59,7 @@ class _Head:
     def texts(self, name: str, *names: str) -> list[str]:
         return linked_data.texts_of(self.article.get(name), *names)
 
-    def first(self, *names: str) -> Iterator[tuple[str, Finder]]:
+    def first(self, *names: str) -> Iterator[Found[str]]:
         for name in names:
             finder = Finder.OPEN_GRAPH if name.startswith(("og:", "article:")) else Finder.META
             yield from ((value, finder) for value in self.metas.get(name, [])[:1])
@@ -84,25 +70,29 @@ def declared_in(tree: HtmlElement, url: str) -> Declared:
     page = _Head(tree, url, linked_data.article_in(documents), _metas(tree))
     element = next(tree.iter("base"), None)
     base = link_target(element.get("href") if element is not None else None, url) or url
-    titles = [FieldValue(_without_site(one.value, page), one.finder) for one in _titles(page)]
+    titles = [(_without_site(title, page), finder) for title, finder in _titles(page)]
     body = page.article.get("articleBody")
     open_graph = [name for name in page.metas if name.startswith(("og:", "article:"))][:MAX_OPEN_GRAPH]
-    return Declared(
-        title=titles[0] if titles else None,
-        titles=distinct(title.value for title in titles),
-        body=body if isinstance(body, str) else None,
-        description=next(_lines(page, "description", "og:description", "description", "twitter:description"), None),
-        keywords=_keywords(page),
-        authors=_authors(page),
-        published_at=_published(page),
-        canonical_url=_first_url(_canonicals(page), base),
-        section=next(_lines(page, "articleSection", "article:section", "section"), None),
-        language=_language(page),
-        image_url=_first_url(_images(page), base),
+    fields: dict[str, Found[Any] | None] = {
+        "title": titles[0] if titles else None,
+        "description": next(_lines(page, "description", "og:description", "description", "twitter:description"), None),
+        "keywords": _keywords(page),
+        "authors": _authors(page),
+        "published_at": _published(page),
+        "canonical_url": _first_url(_canonicals(page), base),
+        "section": next(_lines(page, "articleSection", "article:section", "section"), None),
+        "language": _language(page),
+        "image_url": _first_url(_images(page), base),
+    }
+    found = {name: value for name, value in fields.items() if value}
+    record = Extracted(
+        **{name: value for name, (value, _) in found.items()},
+        origins={name: finder for name, (_, finder) in found.items()},
         # `og:title` is stored as `title`; `article:section` keeps its name.
         open_graph={name.removeprefix("og:"): page.metas[name][0][:1_000] for name in open_graph},
         linked_data=tuple(linked_data.bounded(documents)),
     )
+    return Declared(record, distinct(title for title, _ in titles), body if isinstance(body, str) else None)
 
 
 def _metas(tree: HtmlElement) -> dict[str, list[str]]:
@@ -115,14 +105,14 @@ def _metas(tree: HtmlElement) -> dict[str, list[str]]:
     return found
 
 
-def _lines(page: _Head, name: str, *meta_names: str) -> Iterator[FieldValue[str]]:
+def _lines(page: _Head, name: str, *meta_names: str) -> Iterator[Found[str]]:
     in_json_ld = ((text, Finder.JSON_LD) for text in page.texts(name, "name", "@value"))
     for text, finder in (*in_json_ld, *page.first(*meta_names)):
         if line := short_line(text):
-            yield FieldValue(line, finder)
+            yield line, finder
 
 
-def _titles(page: _Head) -> Iterator[FieldValue[str]]:
+def _titles(page: _Head) -> Iterator[Found[str]]:
     yield from _lines(page, "headline", "og:title", "twitter:title", "dc.title", "title")
     headings, titles = (
         [line for element in islice(page.tree.iter(tag), 3) if (line := short_line(element.text_content()))]
@@ -130,7 +120,7 @@ def _titles(page: _Head) -> Iterator[FieldValue[str]]:
     )
     # A page with several <h1> uses them for other things, too.
     for line in (*headings, *titles) if len(headings) == 1 else (*titles, *headings):
-        yield FieldValue(line, Finder.HTML)
+        yield line, Finder.HTML
 
 
 def _without_site(title: str, page: _Head) -> str:
@@ -148,20 +138,19 @@ def _letters(text: str) -> str:
     return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
-def _keywords(page: _Head) -> FieldValue[tuple[str, ...]] | None:
+def _keywords(page: _Head) -> Found[tuple[str, ...]] | None:
     places = (
         (page.texts("keywords", "name"), Finder.JSON_LD),
         (page.metas.get("article:tag", []), Finder.OPEN_GRAPH),
         (page.metas.get("keywords", []) or page.metas.get("news_keywords", []), Finder.META),
     )
-    found = (
-        FieldValue(distinct(short_line(word, longest=100) for value in values for word in _LISTED.split(value)), finder)
-        for values, finder in places
-    )
-    return next((one for one in found if one.value), None)
+    for values, finder in places:
+        if words := distinct(short_line(word, longest=100) for value in values for word in _LISTED.split(value)):
+            return words, finder
+    return None
 
 
-def _authors(page: _Head) -> FieldValue[tuple[str, ...]] | None:
+def _authors(page: _Head) -> Found[tuple[str, ...]] | None:
     metas = page.metas
     named = page.tree.xpath("//a[@rel='author'] | //*[@itemprop='author']//*[@itemprop='name']")
     places = (
@@ -170,8 +159,8 @@ def _authors(page: _Head) -> FieldValue[tuple[str, ...]] | None:
         (metas.get("article:author", []), Finder.OPEN_GRAPH),
         ((element.text_content() for element in named[:5]), Finder.HTML),
     )
-    found = (FieldValue(distinct(person(value) for value in values), finder) for values, finder in places)
-    return next((one for one in found if one.value), None)
+    found = ((distinct(map(person, values)), finder) for values, finder in places)
+    return next((one for one in found if one[0]), None)
 
 
 def person(text: str) -> str | None:
@@ -180,20 +169,20 @@ def person(text: str) -> str | None:
     return None if not name or "://" in name or name.startswith("@") or len(name) > 100 else name
 
 
-def _published(page: _Head) -> FieldValue[datetime] | None:
+def _published(page: _Head) -> Found[datetime] | None:
     in_json_ld = [text for name in ("datePublished", "dateCreated") for text in page.texts(name, "@value")]
     written = (*((text, Finder.JSON_LD) for text in in_json_ld), *page.first(*_DATES))
-    found = [FieldValue(moment, finder) for text, finder in written if (moment := page_date(text))]
+    found = [(moment, finder) for text, finder in written if (moment := page_date(text))]
     if not found:
         try:  # the date in the page's markup or URL; never one that is only in its text
             guess = find_date(page.tree, extensive_search=False, original_date=True, url=page.url or None)
         except (ValueError, TypeError, OverflowError, RecursionError):  # of what a page may contain
             return None
         guessed = page_date(guess) if guess else None
-        return FieldValue(guessed, Finder.HTML) if guessed else None
-    first = found[0].value
+        return (guessed, Finder.HTML) if guessed else None
+    first, _ = found[0]
     if first.time() == time.min:  # another place may give the time of that day
-        timed = (one for one in found if one.value.time() != time.min and one.value.date() == first.date())
+        timed = (one for one in found if one[0].time() != time.min and one[0].date() == first.date())
         return next(timed, found[0])
     return found[0]
 
@@ -207,7 +196,7 @@ def page_date(text: str) -> datetime | None:
     return moment if moment and EARLIEST <= moment < LATEST else None
 
 
-def _canonicals(page: _Head) -> Iterator[tuple[str, Finder]]:
+def _canonicals(page: _Head) -> Iterator[Found[str]]:
     for element in islice(page.tree.iter("link"), MAX_METAS):
         if "canonical" in (element.get("rel") or "").lower().split() and (href := element.get("href")):
             yield href, Finder.HTML
@@ -216,17 +205,17 @@ def _canonicals(page: _Head) -> Iterator[tuple[str, Finder]]:
         yield from ((text, Finder.JSON_LD) for text in page.texts(name, "@id", "url"))
 
 
-def _images(page: _Head) -> Iterator[tuple[str, Finder]]:
+def _images(page: _Head) -> Iterator[Found[str]]:
     yield from page.first("og:image", "og:image:url", "og:image:secure_url")
     yield from ((text, Finder.JSON_LD) for text in page.texts("image", "url", "contentUrl", "@id"))
     yield from page.first("twitter:image", "twitter:image:src", "thumbnail")
 
 
-def _first_url(found: Iterable[tuple[str, Finder]], base: str) -> FieldValue[str] | None:
-    return next((FieldValue(url, finder) for text, finder in found if (url := link_target(text, base))), None)
+def _first_url(found: Iterable[Found[str]], base: str) -> Found[str] | None:
+    return next(((url, finder) for text, finder in found if (url := link_target(text, base))), None)
 
 
-def _language(page: _Head) -> FieldValue[str] | None:
+def _language(page: _Head) -> Found[str] | None:
     places = (
         (page.tree.get("lang") or page.tree.get("{http://www.w3.org/XML/1998/namespace}lang") or "", Finder.HTML),
         *((text, Finder.JSON_LD) for text in page.texts("inLanguage", "alternateName", "name")),
@@ -235,5 +224,5 @@ def _language(page: _Head) -> FieldValue[str] | None:
     for text, finder in places:
         if tag := _LANGUAGE.match(text.strip()):  # en, pt-BR or zh-Hant-TW
             language, script, region = tag.groups("")
-            return FieldValue("-".join(filter(None, (language.lower(), script.title(), region.upper()))), finder)
+            return "-".join(filter(None, (language.lower(), script.title(), region.upper()))), finder
     return None

@@ -1,16 +1,17 @@
-"""The markup of an article as safe HTML with absolute links, and as text. Pure."""
+"""The markup of an article as safe HTML with absolute links, and as text; short texts of a page. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from headwater.reading.sanitise import sanitise
-from headwater.reading.text import storable
+from headwater.reading.text import storable, unescape
 
 MAX_TEXT = 500_000
-
+MAX_LINE = 1_000
+MAX_ITEMS = 50
 
 _BLOCKS = frozenset(
     {"address", "article", "aside", "blockquote", "br", "caption", "dd", "div", "dl", "dt", "figcaption", "figure"}
@@ -94,3 +95,25 @@ def clean(root: Element, base: str) -> str:
     html = etree.tostring(root, encoding="unicode", method="html")
     html = html.removeprefix("<div>").removesuffix("</div>") if root.tag == "div" else html
     return sanitise(storable(html), base)
+
+
+def short_line(value: object, *, longest: int = MAX_LINE) -> str | None:
+    """Text on one line with its entities decoded, of bounded length; None if there is none."""
+    if not isinstance(value, str):
+        return None
+    text = storable(unescape(value[: 4 * longest]))
+    return " ".join(text.split())[:longest].strip() or None
+
+
+def count_words(text: str) -> int:
+    """About how many words a text has; by its length where a script has no spaces."""
+    return max(len(text.split()), len(text) // 6)
+
+
+def distinct(values: Iterable[str | None]) -> tuple[str, ...]:
+    """Without duplicates, which may differ in case; in order."""
+    found: dict[str, str] = {}
+    for value in values:
+        if value and len(found) < MAX_ITEMS:
+            found.setdefault(value.casefold(), value)
+    return tuple(found.values())

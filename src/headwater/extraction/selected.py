@@ -7,8 +7,8 @@ from typing import cast
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from headwater.extraction.markup import distinct, short_line
 from headwater.extraction.types import Selectors
-from headwater.extraction.words import distinct, short_line
 
 MAX_NODES = 200
 MAX_SELECTORS = 20
