@@ -95,7 +95,7 @@ TOLD = {
 }
 LINKED = {
     "seen_at": START,
-    "article_ids": [an_id(f"a{n}") for n in range(1, ENTRIES)],
+    "ids": [an_id(f"a{n}") for n in range(1, ENTRIES)],
     "source_ids": [an_id(str(n + 1)) for n in range(1, ENTRIES)],
     "entry_ids": [str(n) for n in range(1, ENTRIES)],
     "titles": ["Another title"] * (ENTRIES - 1),

@@ -46,33 +46,28 @@ def richness(record: Extracted) -> int:
 def plan_content(stored: Stored | None, new: Extracted) -> Plan:
     """Take the new record where it is as rich, keep the stored one where it is richer."""
     if stored is None:
-        return Plan(ContentChange.NEW, new, takes_text=True, richness=richness(new))
+        return Plan(ContentChange.NEW, new, takes_text=True)
     old = stored.record
     is_new_text = new.content_hash is not None and new.content_hash != old.content_hash
     takes_text = is_new_text and new.word_count >= STILL_AS_RICH * old.word_count
     merged = _merged(old, new, takes_text=takes_text)
     unchanged = not takes_text and all(_plain(getattr(old, name)) == _plain(getattr(merged, name)) for name in _FIELDS)
     fate = ContentChange.UNCHANGED if unchanged else ContentChange.RENEWED if takes_text else ContentChange.ENRICHED
-    return Plan(fate, merged, takes_text, richness(merged))
+    return Plan(fate, merged, takes_text)
 
 
 def _merged(stored: Extracted, new: Extracted, *, takes_text: bool) -> Extracted:
     """Each field from the new record if its text is taken or the same, else from the stored one, unless it is empty."""
     prefers_new = takes_text or new.content_hash == stored.content_hash
-    fields: dict[str, object] = {}
-    origins: dict[str, Finder] = {}
-    for name in _FIELDS:
-        from_new = bool(getattr(new, name)) and (prefers_new or not getattr(stored, name))
-        fields[name] = getattr(new if from_new else stored, name)
-        if origin := new.origins.get(name) if from_new else stored.origins.get(name):
-            origins[name] = Finder(origin)
-    if origin := new.origins.get("text") if takes_text else stored.origins.get("text"):
-        origins["text"] = Finder(origin)
+    origin = {
+        name: new if getattr(new, name) and (prefers_new or not getattr(stored, name)) else stored for name in _FIELDS
+    }
     text = new if takes_text else stored
+    found = {name: one.origins.get(name) for name, one in {**origin, "text": text}.items()}
     return replace(
         new,
-        **fields,  # pyright: ignore[reportArgumentType]  of either record, each under its own name
-        origins=origins,
+        **{name: getattr(one, name) for name, one in origin.items()},
+        origins={name: Finder(finder) for name, finder in found.items() if finder},
         word_count=text.word_count,
         content_hash=text.content_hash,
         simhash=text.simhash,

@@ -133,7 +133,6 @@ class Plan:
     fate: ContentChange
     merged: Extracted
     takes_text: bool
-    richness: int
 
 
 @dataclass(frozen=True, slots=True)

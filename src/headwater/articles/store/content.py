@@ -3,36 +3,34 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from psycopg.types.json import Jsonb
 
-from headwater.articles.decide import plan_content
+from headwater.articles.decide import plan_content, richness
 from headwater.articles.duplicates import KnownTexts, Original, link
 from headwater.articles.types import ContentChange, Extracted, Hit, NewContent, Plan, Saved, Stored
 from headwater.db import Connection, fetch_all, fetch_rows
 from headwater.types import ArticleId
 
-_FIELDS: Final = """
+_STORED: Final = """
     title, description, keywords, authors, published_at, canonical_url, section, language, image_url, open_graph,
-    linked_data, origins, word_count, content_hash, simhash, duplicate_of, near_duplicate_of, richness, version,
-    extracted_at
+    linked_data, origins, word_count, content_hash, simhash, duplicate_of, near_duplicate_of, version
 """
+_FIELDS: Final = _STORED + ", richness, extracted_at"
 
 
 async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime) -> list[Saved]:
     """Store records in this order: richer content is not overwritten, and a text that is stored already is linked."""
     await _lock_hashes(conn, records=records)
     stored = await _find_stored(conn, article_ids=[record.article_id for record in records])
-    links = KnownTexts(
-        originals=await _find_originals(conn, records=records), alike=await _find_alike(conn, records=records)
-    )
+    known = KnownTexts(await _find_originals(conn, records=records), await _find_alike(conn, records=records))
     saved: list[Saved] = []
     rows: list[dict[str, object]] = []
     for record in records:
         before = stored.get(record.article_id)
         plan = plan_content(before, record.extracted)
-        one = link(record, before, plan, links)
+        one = link(record, before, plan, known)
         saved.append(one)
         # What the next record of the same article in this batch is compared with.
         stored[record.article_id] = Stored(plan.merged, one.duplicate_of, one.near_duplicate_of, one.version)
@@ -52,23 +50,17 @@ async def _lock_hashes(conn: Connection, *, records: Sequence[NewContent]) -> No
 
 
 async def _find_stored(conn: Connection, *, article_ids: Sequence[ArticleId]) -> dict[ArticleId, Stored]:
-    statement = """
-        SELECT article_id, title, description, keywords, authors, published_at, canonical_url, section, language,
-            image_url, open_graph, linked_data, word_count, content_hash, simhash, origins, duplicate_of,
-            near_duplicate_of, version
-        FROM content WHERE article_id = ANY(%(ids)s) ORDER BY article_id FOR UPDATE
+    statement = f"""
+        SELECT article_id, {_STORED} FROM content WHERE article_id = ANY(%(ids)s) ORDER BY article_id FOR UPDATE
     """
     rows = await fetch_rows(conn, statement, {"ids": list(article_ids)})
-    return {row.pop("article_id"): _stored(**row) for row in rows}
-
-
-def _stored(
-    duplicate_of: ArticleId | None,
-    near_duplicate_of: ArticleId | None,
-    version: int,
-    **record: Any,  # noqa: ANN401  the other columns, named as the fields of Extracted
-) -> Stored:
-    return Stored(Extracted(**record), duplicate_of, near_duplicate_of, version)
+    return {
+        row.pop("article_id"): Stored(
+            **{name: row.pop(name) for name in ("duplicate_of", "near_duplicate_of", "version")},
+            record=Extracted(**row),
+        )
+        for row in rows
+    }
 
 
 async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) -> dict[bytes, list[Original]]:
@@ -77,9 +69,8 @@ async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) ->
         SELECT content_hash, article_id, url, sha256(convert_to(coalesce(html, ''), 'UTF8'))
         FROM content WHERE content_hash = ANY(%(hashes)s::bytea[]) AND duplicate_of IS NULL ORDER BY article_id
     """
-    cur = await conn.execute(
-        statement, {"hashes": [record.extracted.content_hash for record in records if record.extracted.content_hash]}
-    )
+    hashes = [record.extracted.content_hash for record in records if record.extracted.content_hash]
+    cur = await conn.execute(statement, {"hashes": hashes})
     originals: dict[bytes, list[Original]] = {}
     for content_hash, article_id, url, html in await cur.fetchall():
         originals.setdefault(bytes(content_hash), []).append(Original(article_id, url, bytes(html)))
@@ -121,25 +112,17 @@ async def _find_alike(conn: Connection, *, records: Sequence[NewContent]) -> dic
 async def _write(conn: Connection, *, rows: Sequence[Mapping[str, object]]) -> None:
     async with conn.cursor() as cur:
         statement = f"""
-            INSERT INTO content (
-                article_id, url, url_key, text, html, {_FIELDS}
-            )
+            INSERT INTO content (article_id, url, url_key, text, html, {_FIELDS})
             VALUES (
                 %(article_id)s, %(url)s, %(url_key)s, %(text)s, %(html)s, %(title)s, %(description)s, %(keywords)s,
                 %(authors)s, %(published_at)s, %(canonical_url)s, %(section)s, %(language)s, %(image_url)s,
                 %(open_graph)s, %(linked_data)s, %(origins)s, %(word_count)s, %(content_hash)s, %(simhash)s,
-                %(duplicate_of)s, %(near_duplicate_of)s, %(richness)s, %(version)s, %(now)s
+                %(duplicate_of)s, %(near_duplicate_of)s, %(version)s, %(richness)s, %(now)s
             )
             ON CONFLICT (article_id) DO UPDATE
             SET text = CASE WHEN %(takes_text)s THEN excluded.text ELSE content.text END,
                 html = CASE WHEN %(takes_text)s THEN excluded.html ELSE content.html END,
-                ({_FIELDS}) = (
-                    excluded.title, excluded.description, excluded.keywords, excluded.authors, excluded.published_at,
-                    excluded.canonical_url, excluded.section, excluded.language, excluded.image_url,
-                    excluded.open_graph, excluded.linked_data, excluded.origins, excluded.word_count,
-                    excluded.content_hash, excluded.simhash, excluded.duplicate_of, excluded.near_duplicate_of,
-                    excluded.richness, excluded.version, excluded.extracted_at
-                )
+                ({_FIELDS}) = (SELECT {_FIELDS} FROM (SELECT excluded.*) AS given)
         """
         await cur.executemany(statement, rows)
 
@@ -154,7 +137,7 @@ def _row(new: NewContent, plan: Plan, saved: Saved, now: datetime) -> dict[str, 
         "keywords": list(record.keywords), "authors": list(record.authors),
         "open_graph": Jsonb(dict(record.open_graph)), "linked_data": Jsonb(list(record.linked_data)),
         "origins": Jsonb(dict(record.origins)), "duplicate_of": saved.duplicate_of,
-        "near_duplicate_of": saved.near_duplicate_of, "richness": plan.richness, "version": saved.version,
+        "near_duplicate_of": saved.near_duplicate_of, "richness": richness(record), "version": saved.version,
         "takes_text": plan.takes_text, "now": now,
     }  # fmt: skip
 

@@ -5,15 +5,17 @@ from datetime import datetime
 from typing import Final
 
 from headwater.articles.types import ListedEntry
-from headwater.db import Connection, fetch_column
+from headwater.db import Connection, fetch_column, fetch_row
 from headwater.db.arrays import bools, byteas, texts, times, uuids
 from headwater.types import ArticleId, SourceId
 
-ENTRY_ARRAYS: Final = """
-    %(source_ids)b::uuid[], %(entry_ids)b::text[], %(urls)b::text[], %(titles)b::text[], %(authors)b::text[],
-    %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[], %(own)b::boolean[]
+RECORD_ARRAYS: Final = """
+    %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
+    %(published)b::timestamptz[], %(own)b::boolean[]
 """
-ENTRY_COLUMNS: Final = "source_id, entry_id, url, title, author, summary, content, published_at, is_own"
+RECORD_COLUMNS: Final = "article_id, title, author, summary, content, published_at, is_own"
+ENTRY_ARRAYS: Final = RECORD_ARRAYS + ", %(source_ids)b::uuid[], %(entry_ids)b::text[], %(urls)b::text[]"
+ENTRY_COLUMNS: Final = RECORD_COLUMNS + ", source_id, entry_id, url"
 SAID_ELSEWHERE: Final = """
     CASE WHEN NOT is_own THEN entry.title END, CASE WHEN NOT is_own THEN entry.author END,
     CASE WHEN NOT is_own THEN entry.summary END, CASE WHEN NOT is_own THEN entry.content END,
@@ -32,13 +34,10 @@ async def link(
     if not listed:
         return [], True
     # A feed may list an article twice; the first time counts.
-    pairs = {(ids[one.article.url_key], one.source_id): one for one in reversed(listed)}
-    entries = list(pairs.values())
+    entries = list({(ids[one.article.url_key], one.source_id): one for one in reversed(listed)}.values())
     statement = f"""
         WITH entry AS MATERIALIZED (
-            SELECT *
-            FROM unnest(%(article_ids)b::uuid[], {ENTRY_ARRAYS})
-                WITH ORDINALITY AS entry (article_id, {ENTRY_COLUMNS}, number)
+            SELECT * FROM unnest({ENTRY_ARRAYS}) WITH ORDINALITY AS entry ({ENTRY_COLUMNS}, number)
         ), known AS MATERIALIZED (
             SELECT number,
                 CASE
@@ -76,9 +75,8 @@ async def link(
         SELECT (SELECT array_agg(number) FROM linked JOIN entry USING (article_id, source_id)),
             (SELECT array_agg(number) FROM known WHERE is_outdated), (SELECT count(*) FROM known)
     """
-    values = {"seen_at": seen_at, "article_ids": uuids([article_id for article_id, _ in pairs])}
-    cur = await conn.execute(statement, entry_values(entries) | values)
-    row: tuple[list[int] | None, list[int] | None, int] | None = await cur.fetchone()
+    values = entry_values(ids, entries) | {"seen_at": seen_at}
+    row: tuple[list[int] | None, list[int] | None, int] | None = await fetch_row(conn, statement, values)
     new, outdated, known = row or (None, None, 0)
     if outdated:
         await _update(conn, ids=ids, listed=[entries[number - 1] for number in outdated])
@@ -92,11 +90,11 @@ async def _update(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: S
     """
     statement = f"""
         WITH given AS MATERIALIZED (
-            SELECT * FROM unnest(%(article_ids)b::uuid[], {ENTRY_ARRAYS}) AS given (article_id, {ENTRY_COLUMNS})
+            SELECT * FROM unnest({ENTRY_ARRAYS}) AS given ({ENTRY_COLUMNS})
         ), locked AS MATERIALIZED (
             SELECT article_id, source_id
             FROM article_sources
-            WHERE article_id = ANY(%(article_ids)b::uuid[]) AND source_id = ANY(%(source_ids)b::uuid[])
+            WHERE article_id = ANY(%(ids)b::uuid[]) AND source_id = ANY(%(source_ids)b::uuid[])
             ORDER BY article_id, source_id  -- against deadlocks
             FOR UPDATE
         )
@@ -110,10 +108,9 @@ async def _update(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: S
         FROM given
         JOIN locked USING (article_id, source_id)
         WHERE link.article_id = given.article_id AND link.source_id = given.source_id
-            AND link.article_id = ANY(%(article_ids)b::uuid[])
+            AND link.article_id = ANY(%(ids)b::uuid[])
     """
-    article_ids = uuids([ids[one.article.url_key] for one in listed])
-    await conn.execute(statement, entry_values(listed) | {"article_ids": article_ids})
+    await conn.execute(statement, entry_values(ids, listed))
 
 
 async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
@@ -158,16 +155,22 @@ async def find_owners(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
     return {bytes(key): source_id for key, source_id in await cur.fetchall()}
 
 
-def entry_values(listed: Sequence[ListedEntry]) -> dict[str, object]:
+def record_values(ids: Mapping[bytes, ArticleId], listed: Sequence[ListedEntry]) -> dict[str, object]:
     articles = [one.article for one in listed]
     return {
-        "source_ids": uuids([one.source_id for one in listed]),
-        "entry_ids": texts([article.entry_id for article in articles]),
-        "urls": texts([article.url for article in articles]),
+        "ids": uuids([ids[article.url_key] for article in articles]),
         "titles": texts([article.title for article in articles]),
         "authors": texts([article.author for article in articles]),
         "summaries": texts([article.summary for article in articles]),
         "contents": texts([article.content for article in articles]),
         "published": times([article.published_at for article in articles]),
         "own": bools([article.is_own for article in articles]),
+    }
+
+
+def entry_values(ids: Mapping[bytes, ArticleId], listed: Sequence[ListedEntry]) -> dict[str, object]:
+    return record_values(ids, listed) | {
+        "source_ids": uuids([one.source_id for one in listed]),
+        "entry_ids": texts([one.article.entry_id for one in listed]),
+        "urls": texts([one.article.url for one in listed]),
     }

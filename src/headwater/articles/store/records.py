@@ -10,7 +10,16 @@ from dataclasses import replace
 from datetime import datetime
 
 from headwater.articles.decide import is_of_site
-from headwater.articles.store.links import ENTRY_ARRAYS, ENTRY_COLUMNS, SAID_ELSEWHERE, entry_values, link
+from headwater.articles.store.links import (
+    ENTRY_ARRAYS,
+    ENTRY_COLUMNS,
+    RECORD_ARRAYS,
+    RECORD_COLUMNS,
+    SAID_ELSEWHERE,
+    entry_values,
+    link,
+    record_values,
+)
 from headwater.articles.types import Kept, ListedEntry, NewArticle
 from headwater.db import Connection, fetch_column
 from headwater.db.arrays import byteas, texts, uuids
@@ -58,6 +67,8 @@ async def _keep(
     conn: Connection, *, seen_at: datetime, listed: Sequence[ListedEntry]
 ) -> tuple[Counter[SourceId | None], list[ListedEntry]]:
     """How many articles are new by source, and which entries were linked to their source."""
+    if not listed:
+        return Counter(), []
     # One row per URL, always in the same order: two writers of the same URLs must not deadlock.
     first = {one.article.url_key: one for one in reversed(listed)}
     first |= {one.article.url_key: one for one in reversed(listed) if one.article.is_own is not False}
@@ -76,9 +87,12 @@ async def _keep(
     linked += more
     new = Counter(first[key].source_id for key in made)
     if not is_all:
-        readded, relinked = await _add_removed(conn, seen_at=seen_at, first=first, ids=here, listed=others)
-        linked += relinked
-        new.update(first[key].source_id for key in readded)
+        # Some may be deleted since the lookup, with their last source. Without adding them again, a feed that is
+        # deleted and added again would miss them until it changes.
+        still = await _find_known(conn, url_keys=sorted(here))
+        gone = [one for one in others if (key := one.article.url_key) in here and key not in still]
+        readded, relinked = await _keep(conn, seen_at=seen_at, listed=gone)
+        new, linked = new + readded, linked + relinked
     return new, linked
 
 
@@ -108,22 +122,22 @@ async def _add(
     statement = f"""
         WITH entry AS MATERIALIZED (
             SELECT *
-            FROM unnest(%(ids)b::uuid[], %(url_keys)b::bytea[], {ENTRY_ARRAYS})
-                WITH ORDINALITY AS entry (id, url_key, {ENTRY_COLUMNS}, number)
+            FROM unnest({ENTRY_ARRAYS}, %(url_keys)b::bytea[])
+                WITH ORDINALITY AS entry ({ENTRY_COLUMNS}, url_key, number)
         ), named AS (
             INSERT INTO article_urls (url_key, article_id)
-            SELECT url_key, id FROM entry ON CONFLICT (url_key) DO NOTHING
+            SELECT url_key, article_id FROM entry ON CONFLICT (url_key) DO NOTHING
             RETURNING article_id
         ), made AS (
             INSERT INTO articles (
                 id, url, url_key, title, author, summary, content, published_at, seen_at, is_told_by_site
             )
-            SELECT id, url, url_key, CASE WHEN is_own IS NOT false THEN title ELSE '' END,
+            SELECT article_id, url, url_key, CASE WHEN is_own IS NOT false THEN title ELSE '' END,
                 CASE WHEN is_own IS NOT false THEN author END, CASE WHEN is_own IS NOT false THEN summary END,
                 CASE WHEN is_own IS NOT false THEN content END, CASE WHEN is_own IS NOT false THEN published_at END,
                 %(seen_at)s, is_own IS true
             FROM entry
-            JOIN named ON named.article_id = entry.id
+            JOIN named USING (article_id)
             RETURNING id
         ), linked AS (
             INSERT INTO article_sources (
@@ -132,25 +146,17 @@ async def _add(
             SELECT made.id, source_id, entry_id, %(seen_at)s, least(published_at, %(seen_at)s::timestamptz),
                 {SAID_ELSEWHERE}
             FROM made
-            JOIN entry USING (id)
+            JOIN entry ON entry.article_id = made.id
             WHERE EXISTS (SELECT FROM sources WHERE sources.id = entry.source_id OFFSET 0)
             RETURNING article_id
         )
         SELECT number, made.id IS NOT NULL
         FROM entry
-        LEFT JOIN made USING (id)
-        LEFT JOIN linked ON linked.article_id = entry.id
+        LEFT JOIN made ON made.id = entry.article_id
+        LEFT JOIN linked USING (article_id)
         WHERE linked.article_id IS NULL
     """
-    cur = await conn.execute(
-        statement,
-        {
-            **entry_values(listed),
-            "ids": uuids([ids[key] for key in keys]),
-            "seen_at": seen_at,
-            "url_keys": byteas(keys),
-        },
-    )
+    cur = await conn.execute(statement, entry_values(ids, listed) | {"seen_at": seen_at, "url_keys": byteas(keys)})
     unlinked: dict[int, bool] = {number - 1: is_made for number, is_made in await cur.fetchall()}
     made = {key: ids[key] for at, key in enumerate(keys) if unlinked.get(at, True)}
     return made, [one for at, one in enumerate(listed) if at not in unlinked]
@@ -177,11 +183,11 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Se
             -- A feed of another site may have listed it with parameters or a scheme that are not the site's.
             url = CASE WHEN given.is_own AND NOT articles.is_told_by_site THEN given.url ELSE articles.url END,
             is_told_by_site = articles.is_told_by_site OR given.is_own IS true
-        FROM unnest(%(ids)b::uuid[], {ENTRY_ARRAYS}) AS given (id, {ENTRY_COLUMNS})
-        JOIN locked USING (id)
-        WHERE articles.id = given.id AND articles.id = ANY(%(ids)b::uuid[])
+        FROM unnest({ENTRY_ARRAYS}) AS given ({ENTRY_COLUMNS})
+        JOIN locked ON locked.id = given.article_id
+        WHERE articles.id = given.article_id AND articles.id = ANY(%(ids)b::uuid[])
     """
-    await conn.execute(statement, entry_values(given) | {"ids": uuids([ids[one.article.url_key] for one in given])})
+    await conn.execute(statement, entry_values(ids, given))
 
 
 async def _find_outdated(
@@ -190,8 +196,8 @@ async def _find_outdated(
     """Articles whose shared record differs; usually none."""
     statement = f"""
         SELECT articles.id
-        FROM unnest(%(ids)b::uuid[], {ENTRY_ARRAYS}) AS given (id, {ENTRY_COLUMNS})
-        CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = given.id OFFSET 0) AS articles
+        FROM unnest({RECORD_ARRAYS}) AS given ({RECORD_COLUMNS})
+        CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = given.article_id OFFSET 0) AS articles
         WHERE (given.is_own AND NOT articles.is_told_by_site)
             OR (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
             IS DISTINCT FROM (
@@ -200,8 +206,7 @@ async def _find_outdated(
                 coalesce(given.published_at, articles.published_at)
             )
     """
-    values = {**entry_values(listed), "ids": uuids([ids[one.article.url_key] for one in listed])}
-    return set(await fetch_column(conn, statement, values))
+    return set(await fetch_column(conn, statement, record_values(ids, listed)))
 
 
 async def _known_by_id(conn: Connection, *, listed: Sequence[ListedEntry]) -> Sequence[ListedEntry]:
@@ -249,26 +254,6 @@ def _as_known(one: ListedEntry, known: tuple[bytes, str, bool] | None) -> Listed
     if is_own and not was_own:
         return one
     return one._replace(article=replace(one.article, url_key=key, url=url, is_own=is_own))
-
-
-async def _add_removed(
-    conn: Connection,
-    *,
-    seen_at: datetime,
-    first: Mapping[bytes, ListedEntry],
-    ids: Mapping[bytes, ArticleId],
-    listed: Sequence[ListedEntry],
-) -> tuple[dict[bytes, ArticleId], list[ListedEntry]]:
-    """Add articles again that were deleted with their last source between the lookup and the link.
-
-    Returns them, and what was linked. Else a feed that is deleted and added again would miss them until it changes.
-    """
-    known = await _find_known(conn, url_keys=sorted(ids))
-    gone = [first[key] for key in sorted(ids) if key not in known]
-    made, linked = await _add(conn, seen_at=seen_at, listed=gone)
-    rest = [one for one in listed if (key := one.article.url_key) in made and one is not first[key]]
-    more, _ = await link(conn, seen_at=seen_at, ids=made, listed=rest)
-    return made, linked + more
 
 
 async def lock(conn: Connection, *, ids: Sequence[ArticleId]) -> dict[ArticleId, str]:
