@@ -269,6 +269,7 @@ BREAKS: Sequence[tuple[str, str]] = [
     ("REVOKE SELECT (email) ON users FROM headwater_person", "headwater_person lacks SELECT (id, email"),
     ("REVOKE INSERT ON feed_state FROM headwater_app", "headwater_app lacks INSERT on feed_state"),
     ("GRANT EXECUTE ON FUNCTION drop_gone_table(text) TO PUBLIC", "anyone may call drop_gone_table(text)"),
+    ("REVOKE EXECUTE ON FUNCTION current_person() FROM PUBLIC", "headwater_person may not call current_person()"),
     ("ALTER FUNCTION analyze_articles() RESET search_path", "analyze_articles() runs as its owner without a fixed"),
     ("GRANT CREATE ON SCHEMA public TO headwater_app", "headwater_app may create in the schema"),
     ("CREATE TABLE diary (user_id uuid)", "diary has no row-level security"),

@@ -322,29 +322,37 @@ def _lacking(table: _Table, role: str, privileges: Sequence[str]) -> Iterator[st
 
 
 async def _function_gaps(conn: Connection) -> list[Gap]:
-    """SECURITY DEFINER functions: callable by `headwater_system` only, and with a fixed search_path."""
+    """SECURITY DEFINER functions: callable by `headwater_system` only, and with a fixed search_path.
+
+    All others are callable by our roles, also where the server's default is that new functions are not.
+    """
     cur = await conn.execute(
         """
-        SELECT oid::regprocedure::text, prorettype = 'trigger'::regtype,
+        SELECT oid::regprocedure::text, prosecdef, prorettype = 'trigger'::regtype,
             EXISTS (SELECT FROM unnest(proconfig) AS one WHERE one LIKE 'search_path=%%'),
-            has_function_privilege(%(system)s, oid, 'EXECUTE'), has_function_privilege(%(app)s, oid, 'EXECUTE')
+            has_function_privilege(%(app)s, oid, 'EXECUTE'),
+            ARRAY(
+                SELECT role FROM unnest(%(roles)s::text[]) AS role
+                WHERE NOT has_function_privilege(role, oid, 'EXECUTE') AND (NOT prosecdef OR role = %(system)s)
+            )
         FROM pg_proc
-        WHERE pronamespace = 'public'::regnamespace AND prosecdef
+        WHERE pronamespace = 'public'::regnamespace
+            AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_proc.oid AND deptype = 'e')  -- of an extension
         ORDER BY 1
         """,
-        {"system": SYSTEM_ROLE, "app": APP_ROLE},
+        {**_ROLES, "system": SYSTEM_ROLE, "app": APP_ROLE},
     )
     gaps: list[Gap] = []
-    for name, is_trigger, is_fixed, is_callable, is_open in await cur.fetchall():
-        if not is_fixed:
+    for name, is_definer, is_trigger, is_fixed, is_open, refused in await cur.fetchall():
+        if is_definer and not is_fixed:
             fix = f"ALTER FUNCTION {name} SET search_path = pg_catalog, public, pg_temp"
             gaps.append(Gap(f"{name} runs as its owner without a fixed search_path", fix))
         if is_trigger:
             continue
-        if is_open:
+        if is_definer and is_open:
             gaps.append(Gap(f"anyone may call {name}", f"REVOKE ALL ON FUNCTION {name} FROM PUBLIC, {APP_ROLE}"))
-        if is_open or not is_callable:
-            gaps.append(Gap(f"{SYSTEM_ROLE} may not call {name}", f"GRANT EXECUTE ON FUNCTION {name} TO {SYSTEM_ROLE}"))
+        for role in [SYSTEM_ROLE] if is_definer and is_open else refused:
+            gaps += [Gap(f"{role} may not call {name}", f"GRANT EXECUTE ON FUNCTION {name} TO {role}")]
     return gaps
 
 
