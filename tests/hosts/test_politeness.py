@@ -207,6 +207,20 @@ async def test_a_crawl_delay_holds_for_feeds_too(askers: Askers, site: Site) -> 
     assert later.host_delay == timedelta(seconds=1)
 
 
+async def test_a_crawl_delay_holds_from_the_test_of_a_page_that_read_it_on(askers: Askers, site: Site) -> None:
+    site.answers["slow.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nCrawl-delay: 1\n")
+    site.answers["slow.example/page"] = page("A page")
+    await askers.follow(site.url("slow.example/feed"))
+    trials = replace(askers.trials, fetching=replace(FETCHING, crawl_delay_max=timedelta(seconds=1)))
+    await trials.fetch(site.url("slow.example/page"))
+    robots_at, page_at = site.asked_at
+    polled = await askers.poll()
+
+    assert site.asked == ["GET slow.example/robots.txt", "GET slow.example/page"]
+    assert page_at - robots_at >= 1
+    assert polled == 0
+
+
 async def test_a_robots_txt_at_another_host_waits_for_a_turn_there(askers: Askers, site: Site) -> None:
     site.answers["one.example/robots.txt"] = (301, "text/plain", site.url("rules.example/robots.txt").encode())
     site.answers["rules.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nAllow: /\n")

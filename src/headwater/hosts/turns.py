@@ -87,6 +87,12 @@ class Turn:
         await self.end()
         self._held = await self._turns.take(host, self._lease, self._wait)
 
+    def slow_down(self, robots_delay: timedelta | None) -> None:
+        """Keep the Crawl-delay of a robots.txt that was read in this turn: the store learns it later."""
+        held = self._held
+        if held is not None and robots_delay is not None and robots_delay > (held.robots_delay or timedelta(0)):
+            self._held = held._replace(robots_delay_ms=int(robots_delay / timedelta(milliseconds=1)))
+
     def note(self, response: Response) -> None:
         """Keep what the response says about the host."""
         if self._held is None or host_of(response.url) != self._held.name:

@@ -131,8 +131,9 @@ class Trials:
             return await turn.ask(self.client.peek, address, within=within, first_bytes=FIRST_BYTES)
 
         async def allow(address: str) -> None:
-            rules = await gate.rules(await gate.robots(origin_of(address)))
-            if not rules.allow(address):
+            robots = await gate.robots(origin_of(address))
+            turn.slow_down(robots.crawl_delay)
+            if not (await gate.rules(robots)).allow(address):
                 raise FetchError(address, FetchFailure.BLOCKED, f"robots.txt disallows {address}")
 
         async def hop(address: str) -> None:
