@@ -201,7 +201,7 @@ def main() -> None:
 
 
 def give_up(*_: object) -> NoReturn:
-    """Leave by the door, so that every process is ended on the way."""
+    """Exit by an exception, so that context managers stop their processes."""
     sys.exit(1)
 
 
@@ -289,7 +289,7 @@ class Bench:
         return max((run[0] for run in runs), key=rate_of), max((run[1] for run in runs), key=rate_of)
 
     def _run(self, conninfo: str, work: "Work", frontier: Frontier) -> Measured:
-        """So many clients at once for so many seconds."""
+        """Run several clients at once for some seconds."""
         self._execute("CHECKPOINT")
         before = self._wal()
         pipes: list[Any] = []
@@ -333,7 +333,7 @@ Work = Callable[[str, Frontier, Callable[[], bool]], int]
 
 
 def run_client(pipe: Pipe, work: Work, conninfo: str, frontier: Frontier, seconds: float) -> None:
-    """One client: says when it is ready, works for so long, and tells how many URLs it did in how long."""
+    """One client: reports that it is ready, works for the given time, and sends the number of URLs and the seconds."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is ended by us, after Ctrl-C too
     ends = [0.0]
     started = [0.0]
@@ -351,7 +351,7 @@ def run_client(pipe: Pipe, work: Work, conninfo: str, frontier: Frontier, second
 
 
 def claim_seed(conninfo: str, _: Frontier, goes_on: Callable[[], bool]) -> int:
-    """Claim one URL, answer it, note when its host was asked: three transactions, as the seed's worker loop has it."""
+    """Claim one URL, store its result and the time of its host: three transactions, as specified in seed 004."""
     done = 0
     with psycopg.connect(conninfo, autocommit=True) as conn:
         conn.prepare_threshold = 1
@@ -368,7 +368,7 @@ def claim_seed(conninfo: str, _: Frontier, goes_on: Callable[[], bool]) -> int:
 
 
 def claim_ours(conninfo: str, _: Frontier, goes_on: Callable[[], bool]) -> int:
-    """Claim hosts, answer their URLs: two transactions."""
+    """Claim hosts and store the results of their URLs: two transactions."""
     return uvloop.run(_claim_ours(conninfo, goes_on))
 
 
@@ -469,7 +469,7 @@ def show(what: str, seed: float, ours: float) -> None:
 
 @contextmanager
 def open_server(folder: Path) -> Iterator[EmbeddedServer]:
-    """PostgreSQL as it always runs here: fsync on, every commit waits for the disk."""
+    """PostgreSQL with the settings of the embedded server: fsync is on, every commit waits for the disk."""
     server = EmbeddedServer(folder / "data")
     try:
         server.start()
@@ -480,7 +480,7 @@ def open_server(folder: Path) -> Iterator[EmbeddedServer]:
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """A folder for it all, gone at the end."""
+    """A temporary folder."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o755)  # as root, PostgreSQL runs under another account
         yield Path(name)

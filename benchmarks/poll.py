@@ -148,7 +148,7 @@ def main() -> None:
 
 
 def give_up(*_: object) -> NoReturn:
-    """Leave by the door, so that every process is ended on the way."""
+    """Exit by an exception, so that context managers stop their processes."""
     sys.exit(1)
 
 
@@ -194,7 +194,7 @@ class Bench:
         return {"host_delay_s": POLITE_DELAY_S, "shortest_gap_s": round(gap, 3)}
 
     def chaos(self, feeds: int) -> dict[str, Any]:
-        """Pollers that are killed lose nothing, and what they had in hand is asked for again when their lease ends."""
+        """Killed pollers lose nothing; the feeds they had claimed are requested again when their lease expires."""
         with self._new_database(feeds, prepare_ours) as ours:
             self._zoo.forget_visits()
             kills, took = self._kill_pollers(ours, feeds)
@@ -240,7 +240,7 @@ class Bench:
         return {"peak_mb_by_feeds": peaks}
 
     def _seen(self, feeds: int, status: int, run: Callable[P, Run], *args: P.args, **kwargs: P.kwargs) -> Run:
-        """Run it, and see in the zoo's log that each feed was asked for once and answered so."""
+        """Run a poller, and check by the zoo's log that each feed was requested once and answered with this status."""
         self._zoo.forget_visits()
         measured = apart(run, *args, **kwargs).result()
         statuses = Counter(visit.status for visit in self._zoo.visits())
@@ -279,7 +279,7 @@ def shortest_gap(visits: Sequence[Visit]) -> float:
 
 
 def times_between(visits: Sequence[Visit]) -> list[float]:
-    """For each time that a feed was asked for again, how long after the time before."""
+    """Seconds between two requests of one feed."""
     by_feed: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for visit in visits:
         by_feed[visit.host, visit.path].append(visit.at)
@@ -318,7 +318,7 @@ def apart(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Future
 
 
 def run_plain(conninfo: str, folder: Path, *, keep_alive: bool) -> Run:
-    """What a user would write; names of the zoo are resolved for free."""
+    """The plain poller; the names of the zoo are resolved without DNS."""
     at_home = partial(socket.getaddrinfo, "127.0.0.1")
     logging.basicConfig(filename=folder / "plain.log", level=logging.INFO, format="%(asctime)s %(message)s")
     with (
@@ -340,7 +340,7 @@ def run_ours(environment: Mapping[str, str], folder: Path) -> Run:
 
 
 async def poll_until_done(environment: Mapping[str, str]) -> tuple[float, float]:
-    """Seconds from ready to done, and what getting ready had cost."""
+    """Seconds from ready to done, and the CPU time of getting ready."""
     settings = load_settings(environment).values
     configure_log(settings.log_level, settings.log_format)
     stop = asyncio.Event()
@@ -358,7 +358,7 @@ async def poll_until_done(environment: Mapping[str, str]) -> tuple[float, float]
 
 
 def poll_for_ever(environment: Mapping[str, str], folder: Path) -> None:
-    """The polling stage until somebody ends it."""
+    """Run the polling stage until the process is killed."""
 
     async def work() -> None:
         settings = load_settings(environment).values
@@ -372,7 +372,7 @@ def poll_for_ever(environment: Mapping[str, str], folder: Path) -> None:
 
 @contextmanager
 def a_poller(environment: Mapping[str, str], folder: Path) -> Iterator[BaseProcess]:
-    """A poller in a process of its own, killed at the end if not before."""
+    """A poller in another process, killed at the end."""
     process = PROCESSES.Process(target=poll_for_ever, args=(environment, folder), daemon=True)
     process.start()
     try:
@@ -391,7 +391,7 @@ async def how_many_are_due(database: Database) -> int:
 
 
 def measured(seconds: float, cpu_before: float) -> Run:
-    """What this process used since then, and its children in all."""
+    """CPU time of this process since then, and of its children."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
     return Run(seconds, own_cpu() - cpu_before + children.ru_utime + children.ru_stime, peak)
@@ -430,7 +430,7 @@ async def follow_all(conninfo: str, urls: Sequence[str]) -> None:
 
 
 def make_due(conninfo: str) -> None:
-    """Time has passed: everything is due again."""
+    """Make all feeds due again."""
     with psycopg.connect(conninfo) as conn:
         conn.execute("UPDATE feed_state SET next_poll_at = now()")
         conn.execute("UPDATE hosts SET feed_due_at = now(), free_at = now(), not_before = now()")
@@ -461,7 +461,7 @@ def count_articles(conninfo: str) -> int:
 
 @dataclass(frozen=True)
 class ZooProcess:
-    """The zoo, seen from outside."""
+    """A zoo in another process."""
 
     port: int
 
@@ -487,7 +487,7 @@ class ZooProcess:
 
 
 class DistantZoo(Zoo):
-    """A zoo that takes its time to answer, as what is far away does."""
+    """A zoo with a delay before each response."""
 
     def __init__(self, distance_s: float) -> None:
         super().__init__()
@@ -526,7 +526,7 @@ def open_zoo(distance_s: float) -> Iterator[ZooProcess]:
 
 @contextmanager
 def open_server(folder: Path) -> Iterator[EmbeddedServer]:
-    """PostgreSQL as it always runs here: fsync on, every commit waits for the disk."""
+    """PostgreSQL with the settings of the embedded server: fsync is on, every commit waits for the disk."""
     server = EmbeddedServer(folder / "data")
     try:
         server.start()
@@ -537,7 +537,7 @@ def open_server(folder: Path) -> Iterator[EmbeddedServer]:
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """A folder for it all, gone at the end."""
+    """A temporary folder."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o755)  # as root, PostgreSQL runs under another account
         yield Path(name)

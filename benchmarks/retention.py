@@ -106,7 +106,7 @@ A_MONTH = (
 
 
 def main() -> None:
-    """Measure, print what comes of it, and end with the numbers as JSON."""
+    """Measure, print a table, and end with the numbers as JSON."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--articles", type=int, default=ARTICLES, help="articles in all months together")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how many full and empty months go")
@@ -125,14 +125,14 @@ def main() -> None:
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """A folder that every account can enter: as root, PostgreSQL runs under another one."""
+    """A folder that other users can enter: PostgreSQL refuses root, and runs as another user then."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o755)
         yield Path(name)
 
 
 async def measure(conninfo: str, options: argparse.Namespace) -> dict[str, object]:
-    """Fill, watch readers, let months go in turns."""
+    """Fill the database, then measure reads while months are dropped, and while nothing else happens."""
     await migrate_up(conninfo)
     full, empty = await fill(conninfo, options)
     async with Database(conninfo, pool_size=READERS + 3, wait=timedelta(minutes=5)) as database:
@@ -161,7 +161,7 @@ async def measure(conninfo: str, options: argparse.Namespace) -> dict[str, objec
 
 
 async def fill(conninfo: str, options: argparse.Namespace) -> tuple[list[date], list[date]]:
-    """Twelve full months, and an empty one before each of the first."""
+    """Twelve months of articles, with an empty one before each of the first."""
     months = [FIRST]
     while len(months) < MONTHS + options.rounds:
         months.append(after(months[-1]))
@@ -189,7 +189,7 @@ async def fill(conninfo: str, options: argparse.Namespace) -> tuple[list[date], 
 
 
 async def drop_indexes(conn: psycopg.AsyncConnection) -> list[str]:
-    """Without them it fills in a fraction of the time. Returns how to make them again."""
+    """Loading is much faster without them. Returns the statements that create them again."""
     cur = await conn.execute(
         """
         SELECT indexdef, indexname
@@ -212,12 +212,12 @@ async def some_ids(database: Database) -> list[ArticleId]:
 
 
 async def rest(seconds: float) -> None:
-    """Nothing but readers."""
+    """Only readers."""
     await asyncio.sleep(seconds)
 
 
 async def read(database: Database, ids: Sequence[ArticleId], meanwhile: Coroutine[None, None, None]) -> list[float]:
-    """What each read took, in milliseconds, until something else is over."""
+    """Milliseconds of each read, until `meanwhile` is finished."""
     other = asyncio.create_task(meanwhile)
     times: list[float] = []
 
@@ -243,7 +243,7 @@ async def read(database: Database, ids: Sequence[ArticleId], meanwhile: Coroutin
 
 
 class Going:
-    """Lets months go, and times what succeeds."""
+    """Drops months, and measures the time of those that succeed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -251,7 +251,7 @@ class Going:
         self.gave_way = 0
 
     async def let_go(self, months: Sequence[date]) -> None:
-        """One after the other, with a rest between."""
+        """One after the other, with a pause between."""
         for month in months:
             self.took[month] = await self._let_one_go(month)
             await asyncio.sleep(1)
@@ -279,7 +279,7 @@ class Going:
 
 
 async def count_kept(database: Database) -> int:
-    """How many articles of months that are gone are still here."""
+    """Articles of dropped months that were kept."""
     async with database.transaction() as conn:
         row = await (await conn.execute("SELECT count(*) FROM months.articles_kept")).fetchone()
     return row[0] if row else 0

@@ -184,7 +184,7 @@ class Served:
 
     @property
     def cookie(self) -> dict[str, str]:
-        """What the reader's browser sends."""
+        """The cookie header of the reader."""
         return {"Cookie": f"{ACCESS_COOKIE}={self.access}", "Accept": "text/html"}
 
 
@@ -211,7 +211,7 @@ def main() -> None:
 
 
 def give_up(*_: object) -> NoReturn:
-    """Leave by the door, so that every process is ended on the way."""
+    """Exit by an exception, so that context managers stop their processes."""
     sys.exit(1)
 
 
@@ -287,7 +287,7 @@ async def keep_busy(served: Served, path: str, seconds: float) -> float:
 
 
 def prepare(server: EmbeddedServer, articles: int) -> str:
-    """A database with so many articles; returns how to connect to it."""
+    """Create a database with this many articles; return its conninfo."""
     start, name = time.perf_counter(), f"bench_{articles}"
     with psycopg.connect(server.conninfo, autocommit=True) as conn:
         conn.execute(f"CREATE DATABASE {name}".encode())
@@ -339,7 +339,7 @@ def served(conninfo: str, articles: int) -> Iterator[Served]:
 
 
 def run_server(conninfo: str, pipe: Pipe) -> None:
-    """Serve until told to stop."""
+    """Serve until the pipe says stop."""
     configure_log("INFO", "json")
     asyncio.run(_serve(conninfo, pipe))
 
@@ -355,7 +355,7 @@ async def _serve(conninfo: str, pipe: Pipe) -> None:
 
 
 async def _log_in(database: Database) -> str:
-    """Through the door: an account is made, and the reader's rows become its own."""
+    """Register an account by the page, and give it the rows of the reader."""
     access = Access(database, utc_now, AccountOptions(access_lifetime=timedelta(days=1)))
     came = await access.register("reader@example.com", "correct horse battery", Visitor("127.0.0.1", "bench"))
     assert isinstance(came, LoggedIn), "nobody has to confirm an address here"
@@ -366,7 +366,7 @@ async def _log_in(database: Database) -> str:
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """A folder that every account of the machine can enter: as root, PostgreSQL runs under another one."""
+    """A folder that other users can enter: PostgreSQL refuses root, and runs as another user then."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)

@@ -1,7 +1,7 @@
-"""Takes a lock and pyproject.toml; leaves behind a .venv that holds both, and a stamp in it that says so.
+"""Installs the locked packages and this project into .venv, and records what is installed in a stamp file.
 
 Standard library only: it runs before anything is installed. `make up` and `make test` may call it at the same moment,
-so one works while the other waits; and what a running Headwater uses is never replaced unless the lock has changed.
+so it takes a lock. Packages that a running Headwater uses are replaced only when the requirements have changed.
 """
 
 import csv
@@ -23,16 +23,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SAY_PYTHON = "import os, sys; print(sys.implementation.cache_tag, sys.platform, os.uname().machine)"
+PRINT_PYTHON = "import os, sys; print(sys.implementation.cache_tag, sys.platform, os.uname().machine)"
 
 
 class PreparationError(Exception):
-    """What stands in the way, in words for the person who typed make."""
+    """Why .venv cannot be prepared; the message is printed for the user of make."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What .venv holds. An empty digest stands for a part that is missing or was interrupted."""
+    """What is installed in .venv. An empty digest means missing or incomplete."""
 
     home: str
     python: str
@@ -42,7 +42,6 @@ class Stamp:
 
 
 def main() -> int:
-    """Prepare the checkout this script lies in."""
     try:
         prepare(ROOT, dev="--dev" in sys.argv[1:], this_python="PYTHON" in os.environ)
     except PreparationError as failure:
@@ -72,14 +71,14 @@ def prepare(root: Path, *, dev: bool, this_python: bool) -> None:
 
 @contextmanager
 def exclusive(path: Path) -> Generator[int]:
-    """Let one process at a time into .venv; the rest wait."""
+    """Hold the lock on .venv; other processes wait for it."""
     path.parent.mkdir(exist_ok=True)
     lock = open_lock(path)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("Another make is preparing .venv: waiting for it …")
+            report("Another make is preparing .venv: waiting for it …")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock
     finally:
@@ -87,7 +86,7 @@ def exclusive(path: Path) -> Generator[int]:
 
 
 def open_lock(path: Path) -> int:
-    """Open the lock file, only for reading where it belongs to another user: a .venv that is complete needs no more."""
+    """Open the lock file; read-only if it belongs to another user, which is enough when .venv is complete."""
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except PermissionError:
@@ -95,7 +94,7 @@ def open_lock(path: Path) -> int:
 
 
 def read_stamp(venv: Path) -> Stamp | None:
-    """Read what the last run left behind; None where there is none that can be read."""
+    """Read the stamp of the last run; None if it is missing or invalid."""
     try:
         return Stamp(**json.loads(stamp_path(venv).read_text()))
     except (OSError, ValueError, TypeError):
@@ -103,7 +102,7 @@ def read_stamp(venv: Path) -> Stamp | None:
 
 
 def write_stamp(venv: Path, stamp: Stamp) -> Stamp:
-    """Replace the stamp in one step, so that an interruption leaves the old one or the new one."""
+    """Replace the stamp atomically."""
     fresh = stamp_path(venv).with_suffix(".new")
     fresh.write_text(json.dumps(asdict(stamp), indent=2) + "\n")
     fresh.replace(stamp_path(venv))
@@ -115,14 +114,14 @@ def stamp_path(venv: Path) -> Path:
 
 
 def still_fits(stamp: Stamp, venv: Path, *, only: str | None) -> bool:
-    """Tell whether .venv lies where it was made, runs on the Python it was made with, and on the one asked for."""
+    """Whether .venv has not moved, and runs the Python that it was made with and, if given, `only`."""
     return stamp.home == str(venv) and stamp.python == venv_python(venv) and only in {None, stamp.python}
 
 
 def venv_python(venv: Path) -> str | None:
-    """Ask .venv which Python it really runs; None where it runs none."""
+    """The Python that .venv runs; None if it does not run."""
     try:
-        done = subprocess.run([interpreter(venv), "-ISc", SAY_PYTHON], capture_output=True, text=True, check=True)
+        done = subprocess.run([interpreter(venv), "-ISc", PRINT_PYTHON], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
@@ -133,7 +132,7 @@ def current_python() -> str:
 
 
 def wanted_stamp(root: Path, stamp: Stamp, *, dev: bool) -> Stamp:
-    """Say what .venv should hold. The dev lock holds the whole runtime lock (tests/scripts/test_locks.py)."""
+    """The stamp of a complete .venv. The dev requirements include the runtime ones (tests/scripts/test_locks.py)."""
     return replace(
         stamp,
         runtime=digest((root / "requirements.txt").read_text()),
@@ -143,7 +142,7 @@ def wanted_stamp(root: Path, stamp: Stamp, *, dev: bool) -> Stamp:
 
 
 def project_metadata(root: Path) -> str:
-    """Collect what an editable install writes down: the rest of pyproject.toml may change freely."""
+    """The parts of pyproject.toml that an editable install depends on."""
     pyproject = tomllib.loads((root / "pyproject.toml").read_text())
     version = re.search(r"^__version__ = .*$", (root / "src/headwater/__init__.py").read_text(), re.MULTILINE)
     parts = [pyproject["build-system"], pyproject["project"], pyproject["tool"]["hatch"], version and version[0]]
@@ -155,18 +154,18 @@ def digest(text: str) -> str:
 
 
 def create(venv: Path, lock: int) -> Stamp:
-    """Make an empty .venv in place of whatever is there."""
+    """Create an empty .venv; an existing one is deleted."""
     for module in ("venv", "ensurepip"):
         if importlib.util.find_spec(module) is None:
             raise PreparationError(missing_module(module))
     remove(venv)
-    say(f"Making .venv with Python {sys.version.split()[0]} …")
+    report(f"Making .venv with Python {sys.version.split()[0]} …")
     run([sys.executable, "-I", "-m", "venv", "--prompt", "headwater", str(venv)], lock)
     return write_stamp(venv, Stamp(home=str(venv), python=current_python()))
 
 
 def remove(venv: Path) -> None:
-    """Delete .venv, patiently: a child of a killed run may still be writing into it."""
+    """Delete .venv; repeated for 20 s, since a child of a killed run may still write into it."""
     if venv.is_symlink():
         venv.unlink()
     give_up_at = time.monotonic() + 20
@@ -188,19 +187,19 @@ def missing_module(module: str) -> str:
 
 
 def install_packages(root: Path, stamp: Stamp, wanted: Stamp, lock: int) -> Stamp:
-    """Install the lock over what is there; packages that are there in the locked version are not touched."""
+    """Install the locked packages; those already installed in the locked version are not replaced."""
     venv = root / ".venv"
     name = "requirements.txt" if wanted.dev == stamp.dev else "requirements-dev.txt"
     write_stamp(venv, without_difference(stamp, wanted))
     site_packages = next(venv.glob("lib/python*/site-packages"))
-    forget_half_installed(site_packages)
-    say(f"Installing {len(missing(locked(root / name), installed(site_packages)))} packages into .venv …")
+    delete_incomplete(site_packages)
+    report(f"Installing {len(missing(locked(root / name), installed(site_packages)))} packages into .venv …")
     pip(venv, lock, "--only-binary", ":all:", "--require-hashes", "--no-deps", "-r", str(root / name))
     return write_stamp(venv, replace(wanted, project=stamp.project))
 
 
 def without_difference(stamp: Stamp, wanted: Stamp) -> Stamp:
-    """Take back what is about to change: if the install is interrupted, only that part counts as missing."""
+    """Clear the digests of the parts that will be installed, so that an interrupted install is repeated."""
     return replace(
         stamp,
         runtime=stamp.runtime if stamp.runtime == wanted.runtime else "",
@@ -209,7 +208,7 @@ def without_difference(stamp: Stamp, wanted: Stamp) -> Stamp:
 
 
 def install_project(root: Path, stamp: Stamp, wanted: Stamp, lock: int) -> None:
-    """Put src/ and lab/ on .venv's path. Its build backend is in the lock, so this asks no index for anything."""
+    """Install src/ and lab/ in editable mode. The build backend is a locked package, so no index is needed."""
     venv = root / ".venv"
     write_stamp(venv, replace(stamp, project=""))
     pip(venv, lock, "--no-index", "--no-deps", "--no-build-isolation", "-e", str(root))
@@ -217,34 +216,34 @@ def install_project(root: Path, stamp: Stamp, wanted: Stamp, lock: int) -> None:
 
 
 def locked(lock: Path) -> set[tuple[str, str]]:
-    """List name and version of what a lock asks for here; it also covers Windows, where Headwater does not run."""
+    """Name and version of each locked package, without those for Windows only."""
     lines = (line for line in lock.read_text().splitlines() if "sys_platform == 'win32'" not in line)
     pins = (re.match(r"([a-z0-9._-]+)==([^ ;]+)", line) for line in lines)
     return {(pin[1], pin[2]) for pin in pins if pin}
 
 
 def installed(site_packages: Path) -> set[tuple[str, str]]:
-    """List name and version of what is installed, spelled as locks spell them."""
+    """Name and version of each installed package, with normalised names."""
     stems = (info.name.removesuffix(".dist-info").partition("-") for info in site_packages.glob("*.dist-info"))
     return {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, _, version in stems}
 
 
 def missing(pins: set[tuple[str, str]], present: set[tuple[str, str]]) -> set[str]:
-    """Name what is still to install. A lock may pin two versions of a package, each for other Pythons."""
+    """Packages to install. Two versions of a package may be locked, for different Pythons."""
     return {name for name, _ in pins} - {name for name, _ in pins & present}
 
 
-def forget_half_installed(site_packages: Path) -> None:
-    """Clear what a killed pip left: it would take a package with metadata for installed, whatever else is missing."""
+def delete_incomplete(site_packages: Path) -> None:
+    """Delete leftovers of a killed pip: it treats a package with metadata as installed even if files are missing."""
     for leftover in site_packages.glob("~*"):
         shutil.rmtree(leftover, ignore_errors=True)
     for info in site_packages.glob("*.dist-info"):
-        if not is_whole(info):
+        if not is_complete(info):
             shutil.rmtree(info)
 
 
-def is_whole(info: Path) -> bool:
-    """Tell whether pip finished this package (it writes INSTALLER near the end) and every file still has its size."""
+def is_complete(info: Path) -> bool:
+    """Whether pip finished this package (it writes INSTALLER near the end) and every file has its recorded size."""
     try:
         with (info / "RECORD").open(newline="") as record:
             sizes = [(info.parent / path, int(size)) for path, _, size in csv.reader(record) if size]
@@ -262,7 +261,7 @@ def interpreter(venv: Path) -> Path:
 
 
 def run(command: list[str], lock: int) -> None:
-    """Run quietly; show the whole output on failure. The child holds the lock too, should it outlive us."""
+    """Run a command; its output is shown on failure. The child inherits the lock, in case it outlives this process."""
     environ = os.environ | {"PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environ, pass_fds=[lock]
@@ -273,5 +272,5 @@ def run(command: list[str], lock: int) -> None:
         )
 
 
-def say(line: str) -> None:
+def report(line: str) -> None:
     print(line, flush=True)

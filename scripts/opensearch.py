@@ -1,7 +1,7 @@
-"""Fetches a real OpenSearch from Maven Central for the tests of publishing, where that is possible. Never fails.
+"""Fetches a real OpenSearch from Maven Central for the tests of publishing, if possible. Never fails.
 
 It is the distribution that OpenSearch itself is tested with: the server and its HTTP transport. The module with the
-analysers of languages is a package of its own. Both stay packed, in .cache/.
+language analysers is a separate package. Both stay packed, in .cache/.
 """
 
 import shutil
@@ -21,17 +21,16 @@ FETCH_TIMEOUT_S = 300
 
 
 def main() -> int:
-    """Fetch what is missing; print what is skipped where that cannot be done."""
     for file, artifact in ARTIFACTS.items():
         if not file.exists():
             fetch(artifact)
-    if not is_here():
+    if not is_complete():
         skipped = "SKIPPED: publishing to a real OpenSearch. Install Java 17 and Maven, or set ELASTICSEARCH_URL."
         print(f"\033[1m{skipped}\033[0m" if sys.stderr.isatty() else skipped, file=sys.stderr)
     return 0
 
 
-def is_here() -> bool:
+def is_complete() -> bool:
     return shutil.which("java") is not None and all(file.exists() for file in ARTIFACTS)
 
 

@@ -1,7 +1,7 @@
-"""Fetches Debian's Prometheus and Alertmanager for the tests of the alert rules, where that is possible. Never fails.
+"""Fetches Debian's Prometheus and Alertmanager for the tests of the alert rules, if possible. Never fails.
 
-Not installed: the packages would start servers on this machine. They are unpacked into .cache/, and need no root.
-Debian's Alertmanager looks for its templates in /usr/share: it gets one of its own, in a mount namespace.
+The packages are unpacked into .cache/ instead of installed: installing needs root and would start servers.
+Debian's Alertmanager reads templates from /usr/share, so it runs in a mount namespace with its own /usr/share.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "prometheus"
 PACKAGES = ("prometheus", "prometheus-alertmanager")
-# As Debian calls them, and as everybody else does.
+# Debian's name first, then the upstream name.
 NAMES = {
     "prometheus": ("prometheus",),
     "alertmanager": ("prometheus-alertmanager", "alertmanager"),
@@ -23,27 +23,26 @@ NAMES = {
 OLDEST = (2, 42)  # of Prometheus: rules that keep firing for a while
 OWN_SHARE = 'mount -t tmpfs none /usr/share && cp -r "$1" /usr/share/prometheus && shift && exec "$@"'
 APT = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=120"]
-PATIENCE_S = 300
+TIMEOUT_S = 300
 
 
 def main() -> int:
-    """Say loudly what is left out where they cannot be had."""
     if missing() and not fetch():
-        loud = "SKIPPED: the alert rules on real Prometheus and Alertmanager. Put both, promtool and amtool on PATH."
-        print(f"\033[1m{loud}\033[0m" if sys.stderr.isatty() else loud, file=sys.stderr)
+        skipped = "SKIPPED: the alert rules on real Prometheus and Alertmanager. Put both, promtool and amtool on PATH."
+        print(f"\033[1m{skipped}\033[0m" if sys.stderr.isatty() else skipped, file=sys.stderr)
     return 0
 
 
 def find(program: str) -> str | None:
-    """Where a program is: among those that were fetched, or on PATH."""
+    """The path of a program in .cache/ or on PATH."""
     path = os.pathsep.join([str(CACHE / "usr" / "bin"), os.environ.get("PATH", "")])
     return next((found for name in NAMES[program] if (found := shutil.which(name, path=path))), None)
 
 
 def command(program: str) -> list[str]:
-    """How to start a program that is here."""
+    """The command that starts a program."""
     found = find(program)
-    assert found is not None, f"{program} is not here"
+    assert found is not None, f"{program} was not found"
     if program != "alertmanager" or not found.startswith(str(CACHE)):
         return [found]
     namespace = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount"]
@@ -51,19 +50,18 @@ def command(program: str) -> list[str]:
 
 
 def missing() -> list[str]:
-    """The programs that are not here, are too old, or cannot be started."""
+    """Programs that are missing, too old, or do not start."""
     absent = [program for program in NAMES if find(program) is None]
     return absent or [program for program in ("prometheus", "alertmanager") if not starts(program)]
 
 
 def starts(program: str) -> bool:
-    """Whether it tells its version, and Prometheus one that understands our rules."""
+    """Whether `--version` works and, for Prometheus, is new enough for our rules."""
     done = run([*command(program), "--version"])
     return done is not None and done.returncode == 0 and (program != "prometheus" or is_new_enough(done))
 
 
 def is_new_enough(done: "subprocess.CompletedProcess[str]") -> bool:
-    """By what it says with --version."""
     words = (done.stdout + done.stderr).split()
     version = words[words.index("version") + 1] if "version" in words[:-1] else ""
     numbers = [int(part) for part in version.split("+")[0].split(".")[:2] if part.isdigit()]
@@ -71,7 +69,7 @@ def is_new_enough(done: "subprocess.CompletedProcess[str]") -> bool:
 
 
 def fetch() -> bool:
-    """Whether all of them are here now."""
+    """Return whether all programs are present afterwards."""
     if not shutil.which("apt-get") or not shutil.which("dpkg"):
         return False
     print("Fetching prometheus and prometheus-alertmanager, for the tests of the alert rules …", file=sys.stderr)
@@ -95,11 +93,11 @@ def download(folder: Path) -> bool:
 
 
 def run(command: list[str], folder: Path | None = None) -> "subprocess.CompletedProcess[str] | None":
-    """A command to its end; None where there is no such command, or it takes too long."""
+    """Run a command; None if it does not exist or exceeds the timeout."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     try:
         return subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -1,4 +1,4 @@
-"""Photographs every page, light and dark, wide and narrow, into screenshots/; needs chromium and no internet.
+"""Takes screenshots of every page, light and dark, wide and narrow, into screenshots/. Needs chromium, but no internet.
 
 Run from the checkout: `python -m scripts.screenshots`, or with `--docs` to renew the two pictures of the README.
 """
@@ -64,7 +64,7 @@ INSIDE = {
     "opml": "/opml",
     "discover": "/discover",
 }
-OPERATING = {  # for whoever registered first
+OPERATING = {  # for administrators
     "operate-health": "/admin",
     "operate-alerts": "/admin/alerts",
     "operate-sources": "/admin/sources",
@@ -80,7 +80,6 @@ OPERATING = {  # for whoever registered first
 
 
 def main() -> int:
-    """Start everything, look at everything, stop everything."""
     if CHROMIUM is None:
         print("No browser was found. Install chromium, then try again.", file=sys.stderr)
         return 1
@@ -130,7 +129,7 @@ def photograph_everything(
 
 
 def settle_in(browser: Browser, place: Place, feeds: tuple[tuple[str, str, str, str], ...]) -> dict[str, object]:
-    """The profile of somebody who follows these feeds; all of them have been polled."""
+    """Register a user, follow the feeds, and wait until all have been polled."""
     with open_page(browser, place) as page:
         register(page)
         for name, host, path, category in feeds:
@@ -144,7 +143,7 @@ def settle_in(browser: Browser, place: Place, feeds: tuple[tuple[str, str, str, 
 
 
 def suggest(page: Page, name: str, url: str) -> None:
-    """A feed for everybody, which waits for a moderator."""
+    """Suggest a feed, which stays pending."""
     page.goto("/discover")
     form = page.locator("#suggest-form")
     form.get_by_label("Name").fill(name)

@@ -1,7 +1,7 @@
-"""Runs the tests marked `database` again, on a PostgreSQL server of their own; arguments are passed on to pytest.
+"""Runs the tests marked `database` on a separate PostgreSQL server; arguments are passed on to pytest.
 
-Their login is no superuser, as on a managed PostgreSQL. Debian's server is installed where it is missing and that is
-possible. The cluster lives in a temporary directory; whatever happens, nothing of it stays.
+Their role is not a superuser, as on a managed PostgreSQL. Debian's server is installed if it is missing and can be
+installed. The cluster is in a temporary directory, which is deleted at the end in any case.
 """
 
 import os
@@ -26,17 +26,17 @@ OLDEST = PREFERRED = 15
 NO_TESTS_RAN = 5
 LOGIN = "headwater_tests"
 APT = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=120"]
-# Durability is for data one wants back.
+# The data is thrown away.
 THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 
 
 class ServerError(Exception):
-    """The server did not start; its own words."""
+    """A program of the server failed; the message has its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Where a PostgreSQL server's programs lie."""
+    """The directory and version of a PostgreSQL server's programs."""
 
     bindir: Path
     version: int
@@ -44,7 +44,7 @@ class Programs:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A throwaway cluster; `owner` is whom it runs as where we are root, since PostgreSQL refuses root."""
+    """A temporary cluster; `owner` is the user it runs as if we are root, since PostgreSQL refuses root."""
 
     programs: Programs
     home: Path
@@ -54,7 +54,7 @@ class Cluster:
 
 
 def main() -> int:
-    """Return pytest's exit code; 0 with a loud line where there is no server to test on."""
+    """Return pytest's exit code, or 0 with a warning if there is no server to test on."""
     for stop in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, leave)
     programs = find_programs() or install_programs()
@@ -79,7 +79,7 @@ def leave(number: int, _frame: FrameType | None) -> None:
 
 
 def find_programs(installed: Path = Path("/usr/lib/postgresql")) -> Programs | None:
-    """Choose among Debian's versions and the one on PATH: 15, the oldest we promise, else the newest."""
+    """15, the oldest supported version, if installed; else the newest."""
     bindirs = [*installed.glob("*/bin"), *bindir_on_path()]
     found = [programs for programs in map(inspect_programs, bindirs) if programs is not None]
     return max(found, key=lambda programs: (programs.version == PREFERRED, programs.version), default=None)
@@ -91,7 +91,7 @@ def bindir_on_path() -> Iterator[Path]:
 
 
 def inspect_programs(bindir: Path) -> Programs | None:
-    """Look whether a folder holds a whole server that is new enough."""
+    """None if a program is missing or the version is too old."""
     if not all((bindir / name).exists() for name in ("initdb", "postgres", "psql", "pg_isready")):
         return None
     version = re.search(r"\d+", subprocess.check_output([bindir / "postgres", "--version"], text=True))
@@ -107,15 +107,15 @@ def how_to_get_it() -> str:
 
 
 def install_programs() -> Programs | None:
-    """Install Debian's server where we may, without the cluster that comes with it."""
+    """Install Debian's server if we are root, and drop the cluster that its package creates."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         return None
-    say("There is no PostgreSQL server here: installing Debian's (apt-get install postgresql) …")
+    report("No PostgreSQL server was found: installing Debian's (apt-get install postgresql) …")
     before = debian_clusters()
     if not any(Path("/var/lib/apt/lists").glob("*_Packages*")):
         apt("update")
     done = apt_install()
-    if done.returncode:  # the lists may name versions that are gone
+    if done.returncode:  # the package lists may be out of date
         apt("update")
         done = apt_install()
     if done.returncode:
@@ -146,7 +146,7 @@ def debian_clusters() -> set[tuple[str, str]]:
 
 @contextmanager
 def cluster(programs: Programs) -> Generator[Cluster]:
-    """Initialise a cluster, start it, and remove all of it at the end. Raises ServerError."""
+    """Initialise and start a cluster; delete it at the end. Raises ServerError."""
     # Not TMPDIR: a socket's path must be short, and another user must be able to reach it.
     home = Path(tempfile.mkdtemp(prefix="headwater-", dir="/tmp"))
     try:
@@ -155,7 +155,7 @@ def cluster(programs: Programs) -> Generator[Cluster]:
         with started(server):
             yield server
     finally:
-        with undisturbed():
+        with ignoring_interrupts():
             shutil.rmtree(home, ignore_errors=True)
 
 
@@ -165,7 +165,7 @@ def free_port() -> int:
 
 
 def unprivileged_user() -> pwd.struct_passwd | None:
-    """Choose whom the server runs as: us, or where we are root, a user it accepts."""
+    """The user that runs the server if we are root."""
     if os.geteuid() != 0:
         return None
     users = {user.pw_name: user for user in pwd.getpwall()}
@@ -185,7 +185,7 @@ def initialise(server: Cluster) -> None:
 
 @contextmanager
 def started(server: Cluster) -> Generator[None]:
-    """Run the server in a session of its own, so that Ctrl-C ends the tests first and the server after them."""
+    """Run the server in a new session, so that Ctrl-C stops the tests first and the server after them."""
     log = server.home / "server.log"
     settings = THROWAWAY | {
         "listen_addresses": "127.0.0.1",
@@ -200,13 +200,13 @@ def started(server: Cluster) -> Generator[None]:
         wait_until_ready(server, process, log)
         yield
     finally:
-        with undisturbed():
+        with ignoring_interrupts():
             stop(process)
 
 
 @contextmanager
-def undisturbed() -> Generator[None]:
-    """Clean up to the end: a second Ctrl-C must not leave a server behind."""
+def ignoring_interrupts() -> Generator[None]:
+    """During cleanup: a second Ctrl-C must not leave a server running."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -239,7 +239,7 @@ def wait_until_ready(server: Cluster, process: subprocess.Popen[bytes], log: Pat
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """Stop fast: SIGINT tells PostgreSQL to disconnect everyone."""
+    """SIGINT is a fast shutdown: PostgreSQL disconnects all clients."""
     process.send_signal(signal.SIGINT)
     try:
         process.wait(30)
@@ -249,7 +249,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def create_login(server: Cluster) -> str:
-    """Make a login with the rights a managed PostgreSQL grants, and a database of its own; return its URL."""
+    """Create a role with the rights that a managed PostgreSQL grants, and its database; return the URL."""
     password = f"{secrets.token_urlsafe()}@/%:?"  # what a URL must quote
     for statement in (
         f"CREATE ROLE {LOGIN} LOGIN CREATEDB CREATEROLE NOSUPERUSER PASSWORD '{password}'",
@@ -261,7 +261,7 @@ def create_login(server: Cluster) -> str:
 
 
 def run(server: Cluster, program: str, *arguments: str) -> None:
-    """Run one of the server's programs as its owner; raise ServerError with its output."""
+    """Run one of the server's programs as its owner. Raises ServerError."""
     user = server.owner
     done = subprocess.run(
         [server.programs.bindir / program, *arguments],
@@ -280,12 +280,12 @@ def run(server: Cluster, program: str, *arguments: str) -> None:
 
 
 def clean_environ() -> dict[str, str]:
-    """Leave out PGHOST, PGSSLMODE and the like: they lead to a server that is not ours."""
+    """Without PGHOST, PGSSLMODE and the like, which would select another server."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PG")}
 
 
 def run_pytest(url: str, arguments: Sequence[str]) -> int:
-    """Run the marked tests, with their coverage measured; an interruption leaves pytest the time to clean up."""
+    """Run the marked tests under coverage; when interrupted, pytest gets 20 s to clean up."""
     command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-m", "database and not soak", "-n", "2"]
     command += arguments
     pytest = subprocess.Popen(command, env=clean_environ() | {"DATABASE_URL": url})
@@ -308,7 +308,7 @@ def wait_or_kill(process: subprocess.Popen[bytes]) -> None:
         process.kill()
 
 
-def say(line: str) -> None:
+def report(line: str) -> None:
     print(line, flush=True)
 
 

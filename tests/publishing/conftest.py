@@ -41,7 +41,7 @@ def real_url() -> Iterator[str]:
     """The server that was given, or an OpenSearch of our own."""
     if GIVEN_INDEX:
         yield GIVEN_INDEX
-    elif opensearch.is_here():
+    elif opensearch.is_complete():
         with open_search() as url:
             yield url
     else:

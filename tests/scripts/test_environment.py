@@ -155,13 +155,13 @@ def test_two_pins_of_one_package_count_once():
 
 
 @pytest.mark.parametrize("lost", ["half.py", "half-1.0.dist-info/INSTALLER", "half-1.0.dist-info/RECORD"])
-def test_half_installed_packages_are_forgotten_and_whole_ones_kept(tmp_path: Path, lost: str):
+def test_incomplete_packages_are_deleted_and_complete_ones_kept(tmp_path: Path, lost: str):
     whole = install(tmp_path, "whole", "1.0")
     half = install(tmp_path, "half", "1.0")
     (tmp_path / "~lf").mkdir()
     (tmp_path / lost).unlink()
 
-    environment.forget_half_installed(tmp_path)
+    environment.delete_incomplete(tmp_path)
 
     assert whole.exists()
     assert not half.exists()
@@ -172,7 +172,7 @@ def test_a_truncated_file_makes_its_package_half_installed(tmp_path: Path):
     info = install(tmp_path, "half", "1.0")
     (tmp_path / "half.py").write_text("x")
 
-    assert not environment.is_whole(info)
+    assert not environment.is_complete(info)
 
 
 def test_a_second_process_waits_for_the_first(tmp_path: Path):
