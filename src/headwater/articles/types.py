@@ -30,10 +30,7 @@ class NewArticle:
 
 
 class ListedEntry(NamedTuple):
-    """An article, the source that lists it, and the site that the source's feed was served from.
-
-    A page that belongs to no source has None.
-    """
+    """An article, its source (None: a page of no source), and the site that the source's feed was served from."""
 
     source_id: SourceId | None
     article: NewArticle
@@ -65,8 +62,6 @@ class ListedArticle:
 
 
 class Finder(StrEnum):
-    """Where a field of a record came from."""
-
     SELECTOR = "selector"  # the source's own
     TRAFILATURA = "trafilatura"
     JSON_LD = "json-ld"
@@ -118,8 +113,6 @@ class Stored:
 
 
 class ContentChange(StrEnum):
-    """What changes in the stored content of an article."""
-
     NEW = "new"
     RENEWED = "renewed"  # another text that is not poorer
     ENRICHED = "enriched"  # the same text, or a poorer one that is not taken; some field changed

@@ -15,7 +15,11 @@ _WEB = re.compile(r"https?://", re.IGNORECASE)
 def check_feed(name: str, url: str) -> tuple[str, str]:
     """The name and URL of a feed, trimmed. Raises InvalidFeed, with seed 002's words for each field."""
     name, url = name.strip(), url.strip()
-    name_problem, url_problem = _name_problem(name), _url_problem(url)
+    name_problem, url_problem = "", _url_problem(url)
+    if is_blank(name):
+        name_problem = "Feed name is required"
+    elif len(name) > NAME_MAX:
+        name_problem = "Feed name must be less than 255 characters"
     if name_problem or url_problem:
         raise InvalidFeed(name=name_problem, url=url_problem)
     return name, parse_url(url)
@@ -32,12 +36,6 @@ def check_category(category: str) -> str | None:
 def page_count(total: int, size: int) -> int:
     """How many pages so many lines make; an empty list has one page."""
     return max(1, -(-total // size))
-
-
-def _name_problem(name: str) -> str:
-    if is_blank(name):
-        return "Feed name is required"
-    return "Feed name must be less than 255 characters" if len(name) > NAME_MAX else ""
 
 
 def _url_problem(url: str) -> str:

@@ -29,8 +29,6 @@ class FeedsQuery:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One user's link to a source, with their name for it."""
-
     id: UUID
     source_id: SourceId
     name: str
@@ -125,8 +123,6 @@ class ArticleFull:
 
 @dataclass(frozen=True, slots=True)
 class UnreadFeed:
-    """A feed with its number of unread articles, up to a limit."""
-
     id: UUID
     name: str
     category: str | None

@@ -44,10 +44,7 @@ async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[ListedEn
 
 
 async def keep_pages(conn: Connection, *, seen_at: datetime, pages: Sequence[ListedEntry]) -> dict[bytes, ArticleId]:
-    """Store articles as their own pages describe them. Returns their ids by key, without those retention has deleted.
-
-    None of them is deleted before the transaction ends.
-    """
+    """Store and lock articles as their pages describe them. Returns their ids by key, except for expired ones."""
     if not pages:
         return {}
     await _keep(conn, seen_at=seen_at, listed=pages)
@@ -111,9 +108,9 @@ async def _find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
 async def _add(
     conn: Connection, *, seen_at: datetime, listed: Sequence[ListedEntry]
 ) -> tuple[dict[bytes, ArticleId], list[ListedEntry]]:
-    """Add articles. Returns the ids of those that no other transaction has added, and which were linked to a source.
+    """Add and link articles. Returns the ids of those that no other transaction has added, and which were linked.
 
-    One statement. A deleted source is not linked. From a feed of another site the shared record takes only the URL.
+    A deleted source is not linked. From a feed of another site the shared record takes only the URL.
     """
     if not listed:
         return {}, []
@@ -265,10 +262,7 @@ async def lock(conn: Connection, *, ids: Sequence[ArticleId]) -> dict[ArticleId,
 
 
 async def remove_unlisted(conn: Connection, *, ids: Sequence[ArticleId], except_for: SourceId | None = None) -> int:
-    """Delete those of these locked articles that no source but the given one lists and no user starred.
-
-    Returns how many; their content, links and marks are deleted too.
-    """
+    """Delete those of these locked articles that no other source lists and no user starred. Returns how many."""
     statement = """
         DELETE FROM articles
         WHERE id = ANY(%(ids)b::uuid[])

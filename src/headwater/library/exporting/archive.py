@@ -4,7 +4,7 @@ Neither the archive nor a whole table is ever in memory: rows are read a page at
 and no transaction waits for a slow download.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from uuid import UUID
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -35,20 +35,6 @@ Times are UTC in ISO 8601. Passwords and tokens are stored as digests only, and 
 """
 
 
-ReadPage = Callable[..., Awaitable[store.Rows]]  # one of the store's lists, by `after` and `limit`
-
-TABLES: Mapping[str, ReadPage] = {
-    "subscriptions.json": store.list_subscriptions,
-    "sources.json": store.list_submitted,
-    "custom_feeds.json": store.list_custom_feeds,
-    "articles.json": store.list_marks,
-    "summaries.json": store.list_summaries,
-    "events.json": store.list_events,
-    "imports.json": store.list_import_lines,
-    "clicks.json": store.list_clicks,
-}
-
-
 async def export(
     database: Database, user_id: UserId, *, files: Mapping[str, bytes], now: datetime
 ) -> AsyncIterator[bytes]:
@@ -69,20 +55,20 @@ async def export(
         for name, content in files.items():
             archive.writestr(called(name), content)
         yield sink.take()
-        for name, read in TABLES.items():
+        for name in store.FILES:
             with archive.open(called(name), "w", force_zip64=True) as member:
-                async for piece in _json(pages(database, user_id, read)):
+                async for piece in _json(pages(database, user_id, name)):
                     member.write(piece)
                     yield sink.take()
     yield sink.take()
 
 
-async def pages(database: Database, user_id: UserId, read: ReadPage) -> AsyncIterator[store.Rows]:
-    """All rows of one of the store's lists. Raises Unavailable."""
+async def pages(database: Database, user_id: UserId, name: str) -> AsyncIterator[store.Rows]:
+    """All rows of one of the store's files. Raises Unavailable."""
     after, is_full = FIRST, True
     while is_full:
         async with database.as_user(user_id) as conn:
-            rows = await read(conn, after=after, limit=ROWS_AT_ONCE)
+            rows = await store.FILES[name](conn, {"after": after, "limit": ROWS_AT_ONCE})
         is_full = len(rows) == ROWS_AT_ONCE
         if rows:
             after = rows[-1]["id"]

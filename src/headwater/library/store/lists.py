@@ -175,10 +175,7 @@ async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list
 
 
 async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
-    """The newest unread positions: those after `read_until` that were not read, and articles marked unread.
-
-    Found as in `_list_newest_places`.
-    """
+    """Positions after `read_until` and not read, or marked unread; found as in `_list_newest_places`."""
     statement = f"""
         WITH feed AS MATERIALIZED (
             SELECT source_id, name, read_until FROM subscriptions WHERE {IN_FEED}

@@ -44,10 +44,7 @@ async def mark(
 
 
 async def advance(conn: Connection, *, article_id: ArticleId) -> None:
-    """Move `read_until` of the feeds that list an article up to their oldest unread one, so that lists skip less.
-
-    Each article is passed once, so the cost does not grow.
-    """
+    """Move `read_until` of feeds that list an article up to their oldest unread one. Each article is passed once."""
     statement = f"""
         UPDATE subscriptions SET read_until = coalesce(
             (

@@ -2,18 +2,24 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 from headwater.db import Connection, fetch_all, fetch_column
 from headwater.library.store.lists import BEFORE, DESCRIBED, IN_FEED, IS_READ, NEWEST_ARTICLES, page_values
 from headwater.library.types import ArticleLine, ArticlesQuery
 from headwater.types import ArticleId
 
+_TEXT_MATCHES: Final = """
+    EXISTS (
+        SELECT FROM asked
+        WHERE coalesce(content.search, original.search) @@ asked.query
+            AND content_config(coalesce(original.language, content.language)) = ANY (asked.configs)
+    )
+"""
+
 
 async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleId] | None:
-    """Articles with these words in their text or title, or in what one of the user's feeds says of them.
-
-    None when there may be more than `most`, of all sources.
-    """
+    """Articles with these words in text or title, or in what a feed of the user says. None: `most` or more."""
     statement = """
         WITH texts AS MATERIALIZED (
             SELECT article_id
@@ -45,7 +51,7 @@ async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleI
 
 
 async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence[ArticleId]) -> list[ArticleId]:
-    statement = """
+    statement = f"""
         WITH asked AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
         SELECT articles.id
         FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
@@ -62,11 +68,7 @@ async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence
                 WHERE article_sources.article_id = wanted.id
                     AND to_tsvector('simple', article_sources.title) @@ websearch_to_tsquery('simple', %(words)s)
             )
-            OR EXISTS (
-                SELECT FROM asked
-                WHERE coalesce(content.search, original.search) @@ asked.query
-                    AND content_config(coalesce(original.language, content.language)) = ANY (asked.configs)
-            )
+            OR {_TEXT_MATCHES}
     """
     return await fetch_column(conn, statement, {"words": words, "article_ids": list(article_ids)})
 
@@ -74,7 +76,6 @@ async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence
 async def list_among(
     conn: Connection, *, article_ids: Sequence[ArticleId], query: ArticlesQuery, since: datetime | None
 ) -> list[ArticleLine]:
-    """The newest of these articles that are in the user's feeds."""
     statement = f"""
         WITH newest AS MATERIALIZED (
             SELECT listed_at, article_id, name
@@ -98,9 +99,8 @@ async def list_among(
         LEFT JOIN LATERAL told_to_reader(newest.article_id) AS described ON true
         ORDER BY newest.listed_at DESC, newest.article_id DESC
     """
-    return await fetch_all(
-        conn, ArticleLine, statement, {**page_values(query), "article_ids": list(article_ids), "since": since}
-    )
+    values = {**page_values(query), "article_ids": list(article_ids), "since": since}
+    return await fetch_all(conn, ArticleLine, statement, values)
 
 
 async def search_starred(
@@ -134,11 +134,7 @@ async def search_starred(
             AND (
                 to_tsvector('simple', articles.title) @@ websearch_to_tsquery('simple', %(words)s)
                 OR to_tsvector('simple', coalesce(described.title, '')) @@ websearch_to_tsquery('simple', %(words)s)
-                OR EXISTS (
-                    SELECT FROM asked
-                    WHERE coalesce(content.search, original.search) @@ asked.query
-                        AND content_config(coalesce(original.language, content.language)) = ANY (asked.configs)
-                )
+                OR {_TEXT_MATCHES}
             )
         ORDER BY starred_at DESC, marks.article_id DESC LIMIT %(limit)s
     """

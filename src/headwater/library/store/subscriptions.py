@@ -205,7 +205,7 @@ async def keep_read_state(conn: Connection, *, source_id: SourceId, to: SourceId
 
 
 async def drop_duplicates(conn: Connection, *, source_id: SourceId, of: SourceId) -> None:
-    """Delete subscriptions to one source of users who have another; that one takes its category if it has none."""
+    """Delete subscriptions to one source of users who have another, which takes the category if it has none."""
     statement = """
         WITH dropped AS (
             DELETE FROM subscriptions AS mine USING subscriptions AS other
@@ -219,13 +219,11 @@ async def drop_duplicates(conn: Connection, *, source_id: SourceId, of: SourceId
 
 
 async def move(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
-    """Point all subscriptions to one source at another."""
     statement = "UPDATE subscriptions SET source_id = %(to)s WHERE source_id = %(source_id)s"
     await conn.execute(statement, {"source_id": source_id, "to": to})
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> list[SourceId]:
-    """Delete subscriptions of a removed user. Returns their sources."""
     statement = """
         DELETE FROM subscriptions
         WHERE user_id = %(user_id)s

@@ -7,14 +7,7 @@ from datetime import datetime, timedelta
 import nh3
 from markdown_it import MarkdownIt
 
-from headwater.library.summaries.types import (
-    CLOCKS_APART,
-    DayArticle,
-    ShownSummary,
-    Summary,
-    SummaryOptions,
-    SummaryStatus,
-)
+from headwater.library.summaries.types import DayArticle, ShownSummary, Summary, SummaryOptions, SummaryStatus
 from headwater.reading.text import unescape
 
 FAILED = "Failed to generate summary. Please try again later."
@@ -23,6 +16,7 @@ UNAVAILABLE = "AI service is temporarily unavailable"
 CONTENT_MAX = 12_000  # characters; twice the usual length of a response
 EXCERPT_MAX = 1_200
 TITLE_MAX = 300
+CLOCKS_APART = timedelta(minutes=5)  # between machines; a later start was written by a wrong clock
 SHOWN_FOR = timedelta(minutes=10)  # how long the page shows a failure
 
 # The service refuses: no key, no credit, rate limit.
@@ -85,13 +79,11 @@ def cite(content: str, articles: Sequence[DayArticle]) -> str:
     def link(match: re.Match[str]) -> str:
         numbers = [int(number) for number in re.findall(r"\d+", match[2])]
         known = [number for number in dict.fromkeys(numbers) if 1 <= number <= len(articles)]
-        return match[1] * bool(known) + "".join(_link(number, articles[number - 1]) for number in known)
+        cited = [(number, articles[number - 1]) for number in known]
+        links = [rf'[\[{number}\]](/articles/{one.id} "{escaped(one.title)}")' for number, one in cited]
+        return match[1] * bool(known) + "".join(links)
 
     return _CITATION.sub(link, content)
-
-
-def _link(number: int, article: DayArticle) -> str:
-    return rf'[\[{number}\]](/articles/{article.id} "{escaped(article.title)}")'
 
 
 def escaped(text: str) -> str:
@@ -104,10 +96,9 @@ def is_unavailable(status: int) -> bool:
 
 
 def shown(newest: Summary | None, ready: Summary | None, now: datetime, options: SummaryOptions) -> ShownSummary:
-    """What the page shows, from the newest row and the newest finished one."""
-    if newest is None or newest.status is SummaryStatus.READY:
+    if newest is None or newest.status == SummaryStatus.READY:
         return ShownSummary(ready)
-    if newest.status is SummaryStatus.MAKING:
+    if newest.status == SummaryStatus.MAKING:
         if -CLOCKS_APART <= now - newest.created_at < options.given_up_after:
             return ShownSummary(ready, making=newest)
         return ShownSummary(ready, error=FAILED)
@@ -122,14 +113,10 @@ def to_html(content: str) -> str:
         if token.type in {"heading_open", "heading_close"}:
             token.tag = "h3"  # below the heading of the page
     html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
-    return nh3.clean(
-        html,
-        tags=_TAGS,
-        attributes={"a": {"href", "title"}, "ol": {"start"}},
-        attribute_filter=_kept,
-        url_schemes={"http", "https"},
-        link_rel="noopener noreferrer nofollow",
-    )
+    attributes = {"a": {"href", "title"}, "ol": {"start"}}
+    rel = "noopener noreferrer nofollow"
+    schemes = {"http", "https"}
+    return nh3.clean(html, tags=_TAGS, attributes=attributes, attribute_filter=_kept, url_schemes=schemes, link_rel=rel)
 
 
 def _kept(tag: str, attribute: str, value: str) -> str | None:

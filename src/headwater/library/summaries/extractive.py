@@ -84,9 +84,8 @@ def summarise(articles: Sequence[DayArticle]) -> str:
 
 def _opening(articles: Sequence[DayArticle], stories: int) -> str:
     feeds = len({article.feed_name for article in articles})
-    report = (
-        f" report {_count(stories, 'story')}{'. These stand out' if stories > STORIES else ''}" if stories > 1 else ""
-    )
+    report = f" report {_count(stories, 'story')}" if stories > 1 else ""
+    report += ". These stand out" if stories > STORIES else ""
     return f"{_count(len(articles), 'article')} from {_count(feeds, 'feed')} in the last 24 hours{report}:"
 
 
@@ -174,15 +173,14 @@ def _ranked(stories: Sequence[_Story]) -> list[_Story]:
     """The story with the highest weight first, reduced by its similarity to those before it."""
     left = sorted(stories, key=lambda story: (-story.weight, story.members[0].place))
     chosen: list[_Story] = []
+
+    def reduced(story: _Story) -> float:
+        return story.weight * (1 - max((_similarity(story.vector, other.vector) for other in chosen), default=0.0))
+
     while left and len(chosen) < STORIES:
-        best = max(left, key=lambda story: story.weight * (1 - _repeated(story, chosen)))
-        left.remove(best)
-        chosen.append(best)
+        chosen.append(max(left, key=reduced))
+        left.remove(chosen[-1])
     return chosen + left
-
-
-def _repeated(story: _Story, chosen: Sequence[_Story]) -> float:
-    return max((_similarity(story.vector, other.vector) for other in chosen), default=0.0)
 
 
 def _item(story: _Story) -> str:
@@ -265,7 +263,6 @@ def sentences_in(text: str) -> list[str]:
 
 
 def _can_stand(sentence: str) -> bool:
-    dense = bool(_IS_UNSPACED.search(sentence))
-    if not (SENTENCE_MIN // (3 if dense else 1) <= len(sentence) <= SENTENCE_MAX):
-        return False
-    return sentence.rstrip("\"'”’»)]」』）")[-1:] in tuple(".!?…؟۔।。！？")
+    shortest = SENTENCE_MIN // (3 if _IS_UNSPACED.search(sentence) else 1)
+    ends = sentence.rstrip("\"'”’»)]」』）").endswith(tuple(".!?…؟۔।。！？"))
+    return shortest <= len(sentence) <= SENTENCE_MAX and ends

@@ -54,7 +54,6 @@ class _Refusal(BaseModel):
 
 
 async def ask(prompt: str, options: SummaryOptions) -> SummaryOutcome:
-    """Send the prompt once, within the timeout."""
     # Imported when needed, because it takes a second; in a thread, so that no other request waits.
     await asyncio.to_thread(import_module, "openai")
     import openai  # noqa: PLC0415

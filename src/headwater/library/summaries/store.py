@@ -3,15 +3,14 @@
 Run under `Database.as_user`: row-level security leaves only the user's rows, so no statement names a user.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from headwater.db import Connection, fetch_column
+from headwater.db import Connection, fetch_column, fetch_one
 from headwater.library.summaries.decide import plain
-from headwater.library.summaries.types import DayArticle, Summary, SummaryStatus, Written
+from headwater.library.summaries.types import DayArticle, Summary, Written
 from headwater.types import ArticleId, UserId
 
 _COLUMNS: Final = "id, status, content, model, article_count, error, created_at, finished_at"
@@ -61,27 +60,13 @@ async def list_articles(conn: Connection, *, since: datetime, limit: int) -> lis
 
 
 async def find_newest(conn: Connection) -> Summary | None:
-    cur = await conn.execute(f"SELECT {_COLUMNS} FROM summaries ORDER BY created_at DESC, id DESC LIMIT 1")
-    return _summary(await cur.fetchone())
+    statement = f"SELECT {_COLUMNS} FROM summaries ORDER BY created_at DESC, id DESC LIMIT 1"
+    return await fetch_one(conn, Summary, statement)
 
 
 async def find_ready(conn: Connection) -> Summary | None:
     statement = f"SELECT {_COLUMNS} FROM summaries WHERE status = 'ready' ORDER BY created_at DESC, id DESC LIMIT 1"
-    cur = await conn.execute(statement)
-    return _summary(await cur.fetchone())
-
-
-def _summary(row: Sequence[Any] | None) -> Summary | None:
-    return Summary(row[0], SummaryStatus(row[1]), *row[2:]) if row else None
-
-
-async def give_up(conn: Connection, *, before: datetime, error: str, now: datetime) -> None:
-    """Mark summaries as failed that were started before a time and not finished."""
-    statement = """
-        UPDATE summaries SET status = 'failed', error = %(error)s, finished_at = %(now)s
-        WHERE status = 'making' AND created_at <= %(before)s
-    """
-    await conn.execute(statement, {"before": before, "error": error, "now": now})
+    return await fetch_one(conn, Summary, statement)
 
 
 async def repair_future(conn: Connection, *, after: datetime, began_at: datetime) -> None:
@@ -132,21 +117,21 @@ async def finish(
         RETURNING {_COLUMNS}
     """
     values = {**asdict(written), "id": summary_id, "article_count": article_count, "now": now}
-    cur = await conn.execute(statement, values)
-    return _summary(await cur.fetchone())
+    return await fetch_one(conn, Summary, statement, values)
 
 
-async def fail(conn: Connection, *, summary_id: UUID, error: str, now: datetime) -> None:
-    """Mark a summary as failed, with the message for the user."""
+async def fail(
+    conn: Connection, *, error: str, now: datetime, summary_id: UUID | None = None, before: datetime | None = None
+) -> None:
+    """Mark an unfinished summary as failed, or all that were started before a time. The error is for the user."""
     statement = """
         UPDATE summaries SET status = 'failed', error = %(error)s, finished_at = %(now)s
-        WHERE id = %(id)s AND status = 'making'
+        WHERE status = 'making' AND (id = %(id)s::uuid OR created_at <= %(before)s::timestamptz)
     """
-    await conn.execute(statement, {"id": summary_id, "error": error, "now": now})
+    await conn.execute(statement, {"id": summary_id, "before": before, "error": error, "now": now})
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
-    """Delete summaries of a removed user. Returns how many."""
     statement = """
         DELETE FROM summaries
         WHERE id = ANY(ARRAY(SELECT id FROM summaries WHERE user_id = %(user_id)s LIMIT %(limit)s))

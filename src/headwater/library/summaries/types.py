@@ -8,15 +8,12 @@ from uuid import UUID
 
 from headwater.types import ArticleId
 
-ARTICLES_MAX = 100
-PERIOD = timedelta(hours=24)
-CLOCKS_APART = timedelta(minutes=5)  # between machines; a later start was written by a wrong clock
 ON_THIS_MACHINE = "extractive"  # instead of the name of a model
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryOptions:
-    """Options of summaries, from settings. Without a key they are extractive."""
+    """Without a key, summaries are extractive."""
 
     api_key: str | None = field(default=None, repr=False)
     base_url: str = "https://openrouter.ai/api/v1"
@@ -43,8 +40,6 @@ class SummaryStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A row of `summaries`; its content is Markdown."""
-
     id: UUID
     status: SummaryStatus
     content: str
@@ -61,15 +56,9 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class ShownSummary:
-    """What the page shows: the latest summary, the one being made, the error of the last."""
-
     summary: Summary | None = None
     making: Summary | None = None
     error: str = ""
-
-    @property
-    def can_generate(self) -> bool:
-        return self.making is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,25 +7,22 @@ result and its event in one transaction. If the process dies, the row fails afte
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import timedelta
 from importlib.resources import files
 from uuid import UUID
 
 from headwater.accounts.store import attempts
 from headwater.accounts.store.events import record
 from headwater.accounts.types import EventType
-from headwater.db import Connection, Database
+from headwater.db import Database
 from headwater.errors import AiUnavailable, NoArticles, QuotaReached, SummaryFailed, Unavailable
 from headwater.ids import new_id
 from headwater.library.summaries import store
-from headwater.library.summaries.decide import FAILED, UNAVAILABLE, cite, prompt_of, shown
+from headwater.library.summaries.decide import CLOCKS_APART, FAILED, UNAVAILABLE, cite, prompt_of, shown
 from headwater.library.summaries.extractive import summarise
 from headwater.library.summaries.model import ask
 from headwater.library.summaries.types import (
-    ARTICLES_MAX,
-    CLOCKS_APART,
     ON_THIS_MACHINE,
-    PERIOD,
     DayArticle,
     NotWritten,
     ShownSummary,
@@ -40,6 +37,8 @@ from headwater.types import Clock, UserId
 log = get_logger()
 
 ALL_REQUESTS = "summaries:all"
+ARTICLES_MAX = 100
+PERIOD = timedelta(hours=24)
 PROMPT = (files("headwater.library.summaries") / "prompt.txt").read_text(encoding="utf-8")
 
 
@@ -55,10 +54,7 @@ class SummaryWriter:
         return shown(newest, ready, self._clock(), self._options)
 
     async def make(self, user_id: UserId) -> ShownSummary:
-        """A new summary; while one is being made, that one.
-
-        Raises NoArticles, QuotaReached, SummaryFailed, AiUnavailable.
-        """
+        """A new summary, or the one being made. Raises NoArticles, QuotaReached, SummaryFailed, AiUnavailable."""
         summary_id = new_id()
         articles = await self._begin(summary_id, user_id)
         if articles is None:
@@ -71,37 +67,30 @@ class SummaryWriter:
             with suppress(Unavailable):
                 await self._fail(summary_id, user_id, FAILED)
             raise
-        is_unavailable = outcome.is_unavailable
-        await self._fail(summary_id, user_id, UNAVAILABLE if is_unavailable else FAILED)
-        log.warning(
-            "summary not written", model=self._options.model, reason=outcome.reason, is_unavailable=is_unavailable
-        )
-        raise AiUnavailable if is_unavailable else SummaryFailed
+        unavailable = outcome.is_unavailable
+        await self._fail(summary_id, user_id, UNAVAILABLE if unavailable else FAILED)
+        reason = outcome.reason
+        log.warning("summary not written", model=self._options.model, reason=reason, is_unavailable=unavailable)
+        raise AiUnavailable if unavailable else SummaryFailed
 
     async def _begin(self, summary_id: UUID, user_id: UserId) -> list[DayArticle] | None:
         """Claim the making of a summary; None if it is being made. Raises NoArticles, QuotaReached."""
         now = self._clock()
         async with self._database.as_user(user_id) as conn:
             await store.repair_future(conn, after=now + CLOCKS_APART, began_at=now - PERIOD)
-            await store.give_up(conn, before=now - self._options.given_up_after, error=FAILED, now=now)
+            await store.fail(conn, before=now - self._options.given_up_after, error=FAILED, now=now)
             if not await store.begin(conn, summary_id=summary_id, user_id=user_id, now=now):
                 return None
             # A user has one summary in the making, over all processes: none is started before this count.
-            await self._check_limit(conn, now)
+            if limit := self._options.daily_limit:
+                begun = await store.list_begun(conn, since=now - PERIOD, limit=limit + 1)
+                if len(begun) > limit:
+                    raise QuotaReached("summaries", limit, PERIOD, begun[-1] + PERIOD - now)
             await store.remove_failed(conn, before=now - PERIOD)
             articles = await store.list_articles(conn, since=now - PERIOD, limit=ARTICLES_MAX)
             if not articles:
                 raise NoArticles
         return articles
-
-    async def _check_limit(self, conn: Connection, now: datetime) -> None:
-        """Count the summary that was just started. Raises QuotaReached, which rolls it back."""
-        limit = self._options.daily_limit
-        if not limit:
-            return
-        begun = await store.list_begun(conn, since=now - PERIOD, limit=limit + 1)
-        if len(begun) > limit:
-            raise QuotaReached("summaries", limit, PERIOD, begun[-1] + PERIOD - now)
 
     async def _write(self, articles: list[DayArticle]) -> SummaryOutcome:
         if self._options.api_key is None or not await self._may_request():
@@ -127,14 +116,12 @@ class SummaryWriter:
             log.warning("summaries are made on this machine for now", reason="HEADWATER_SUMMARY_TOTAL_LIMIT is reached")
         return asked <= self._options.total_limit
 
-    async def _finish(self, summary_id: UUID, user_id: UserId, written: Written, article_count: int) -> Summary | None:
+    async def _finish(self, summary_id: UUID, user_id: UserId, written: Written, count: int) -> Summary | None:
         now = self._clock()
         async with self._database.as_user(user_id) as conn:
-            summary = await store.finish(
-                conn, summary_id=summary_id, written=written, article_count=article_count, now=now
-            )
+            summary = await store.finish(conn, summary_id=summary_id, written=written, article_count=count, now=now)
             if summary is not None:
-                await record(conn, user_id, EventType.SUMMARY_GENERATED, now, article_count=article_count)
+                await record(conn, user_id, EventType.SUMMARY_GENERATED, now, article_count=count)
         return summary
 
     async def _fail(self, summary_id: UUID, user_id: UserId, error: str) -> None:

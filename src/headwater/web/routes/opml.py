@@ -17,7 +17,6 @@ from headwater.asgi.handlers import AnyRequest, Db, Now
 from headwater.db import Database
 from headwater.errors import Conflict, HeadwaterError, Invalid, NotFound, QuotaReached
 from headwater.library.exporting.archive import export, pages
-from headwater.library.exporting.store import list_subscriptions
 from headwater.sandbox import Sandbox
 from headwater.sources.importing import Importer
 from headwater.sources.opml import BYTES_MAX, OpmlLine, write_opml
@@ -138,7 +137,7 @@ async def export_opml(request: AnyRequest, database: Db, clock: Now) -> Response
 
 
 async def _opml(database: Database, user_id: UserId, clock: Clock) -> bytes:
-    found = [row async for rows in pages(database, user_id, list_subscriptions) for row in rows]
+    found = [row async for rows in pages(database, user_id, "subscriptions.json") for row in rows]
     lines = [OpmlLine(row["name"], row["url"], row["category"] or "", row["site"] or "") for row in found]
     lines.sort(key=lambda line: line.name.casefold())
     return write_opml("Feeds of Headwater", lines, clock())
