@@ -1,20 +1,21 @@
 """One XML document while it is mapped: the words of its elements, and the base URL and language they inherit."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from lxml import etree
 
-from headwater.feeds.namespaces import XML_BASE, XML_LANG, Element, Names
+from headwater.feeds.namespaces import XML_BASE, XML_LANG, Element, tag_of, word_for
 from headwater.feeds.text_constructs import fix_mojibake, line, markup, plain
 from headwater.reading.html_rules import LINKS
 from headwater.reading.limits import MAX_HTML
 from headwater.reading.links import absolute, rebase, resolved, whole
 
 Fields = dict[str, list[Element]]
+T = TypeVar("T")
 
 MAX_ANCESTORS = 16
 MAX_ITEMS = 20_000  # entries of one feed; those after are not read
@@ -26,25 +27,11 @@ _NONE: list[Element] = []
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-class Dated(Protocol):
-    @property
-    def published_at(self) -> datetime | None: ...
-    @property
-    def updated_at(self) -> datetime | None: ...
-
-
-D = TypeVar("D", bound=Dated)
-
-
-def newest(drafts: Sequence[D], wanted: int | None) -> Sequence[D]:
-    """At most `wanted`, the newest first, those without a date last; all of them in feed order when there are no more.
-
-    They are chosen before the costly part of reading them.
-    """
-    if wanted is None or len(drafts) <= wanted:
-        return drafts
-    by_date = sorted(drafts, key=lambda draft: draft.published_at or draft.updated_at or _NEVER, reverse=True)
-    return by_date[: max(wanted, 0)]
+def newest(entries: Sequence[T], wanted: int | None, date_of: Callable[[T], datetime | None]) -> Sequence[T]:
+    """At most `wanted`, the newest first, those without a date last; all of them in feed order if there are no more."""
+    if wanted is None or len(entries) <= wanted:
+        return entries
+    return sorted(entries, key=lambda entry: date_of(entry) or _NEVER, reverse=True)[: max(wanted, 0)]
 
 
 def is_scoped(document: bytes) -> bool:
@@ -53,9 +40,7 @@ def is_scoped(document: bytes) -> bool:
 
 
 class FeedDocument:
-    """What every part of the mapping needs of the document."""
-
-    __slots__ = ("_around", "_around_base", "_mojibake", "_names", "guess", "is_cdf", "scoped", "url")
+    __slots__ = ("_around", "_around_base", "_mojibake", "_words", "guess", "is_cdf", "scoped", "url")
 
     def __init__(self, url: str, *, form: str = "", scoped: bool = False, mojibake: bool = False) -> None:
         self.url = url
@@ -63,12 +48,16 @@ class FeedDocument:
         self.is_cdf = form == "cdf"
         self.scoped = scoped
         self._mojibake = mojibake
-        self._names = Names()
+        self._words: dict[str, str] = {}  # by tag: a feed uses a few tags thousands of times
         self._around: Element | None = None
         self._around_base = url
 
     def word(self, element: Element) -> str:
-        return self._names.of(element)
+        tag = tag_of(element)
+        word = self._words.get(tag)
+        if word is None:
+            word = self._words[tag] = word_for(tag, element.prefix)
+        return word
 
     def fields(self, element: Element) -> Fields:
         """An element's children by word; those of a media:group count as its siblings."""
@@ -77,9 +66,9 @@ class FeedDocument:
         return found
 
     def _collect(self, element: Element, found: Fields) -> None:
-        known = self._names.known
+        known = self._words
         for child in element[:]:  # half the time of iterating over it
-            word = known.get(child.tag) or self._names.of(child)  # pyright: ignore[reportArgumentType, reportCallIssue]
+            word = known.get(child.tag) or self.word(child)  # pyright: ignore[reportArgumentType, reportCallIssue]
             if word in found:
                 found[word].append(child)
             else:

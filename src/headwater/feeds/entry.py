@@ -33,8 +33,8 @@ _SUMMARIES["googleplay:description"] = PLAIN
 # These describe a file that comes with the entry: a summary only where there is no other.
 _CAPTIONS = {"media:description": PLAIN, "itunes:subtitle": PLAIN}
 
-_Words = tuple[tuple[str, str], ...]
-_Markup = tuple[str, str]
+_Markup = tuple[str, str]  # with the base URL of its links
+_UNRELATED = 3
 
 
 class Layout:
@@ -86,7 +86,6 @@ def draft(document: FeedDocument, element: Element, layouts: dict[tuple[str, ...
 def finish(
     document: FeedDocument, drafted: Draft, *, feed_language: str | None, feed_authors: tuple[str, ...]
 ) -> Entry:
-    """Read the rest, sanitised."""
     fields, layout = drafted.fields, drafted.layout
     links = [link for link in fields.get("link", ()) if link.attrib]
     url = _url(document, drafted, links)
@@ -127,7 +126,7 @@ def _summary_and_content(document: FeedDocument, fields: Fields, words: Layout) 
     return (safe if summary == content else sanitise(*summary) or None if summary else None), safe
 
 
-def _markup(document: FeedDocument, fields: Fields, words: _Words) -> Iterator[_Markup]:
+def _markup(document: FeedDocument, fields: Fields, words: tuple[tuple[str, str], ...]) -> Iterator[_Markup]:
     for word, default in words:
         for element in fields[word]:
             if html := document.markup(element, default):
@@ -135,8 +134,8 @@ def _markup(document: FeedDocument, fields: Fields, words: _Words) -> Iterator[_
 
 
 def _of_two_summaries(fields: Fields, summaries: list[_Markup]) -> tuple[_Markup, _Markup | None]:
-    """Summary and content where there are two summaries and no content. Of <description> and <summary> the second in
-    document order is the content; of any others only a longer one is (podcasts often give the text twice)."""
+    """Summary and content. Of <description> and <summary> the second in document order is the content; of any others
+    only a longer one is (podcasts often give the text twice)."""
     first, second, *_ = summaries
     if "description" in fields and "summary" in fields:
         order = list(fields)
@@ -169,9 +168,6 @@ def _url(document: FeedDocument, drafted: Draft, attributed: list[Element]) -> s
         if (text := _permalink(element)) and (url := document.link(element, text)):
             return url
     return document.link(drafted.element, attribute(drafted.element, "href"))
-
-
-_UNRELATED = 3
 
 
 def _rank(link: Element) -> int:

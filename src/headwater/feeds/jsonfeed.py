@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import cast
@@ -19,13 +18,6 @@ Json = Mapping[str, object]
 MAX_SECONDS = 366 * 24 * 60 * 60  # the longest plausible duration of an attachment: a year
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    item: Json
-    published_at: datetime | None
-    updated_at: datetime | None
-
-
 def parse_json(text: str, url: str, max_entries: int | None) -> ParsedFeed:
     """Raises NotAFeed for JSON that is something else, and FeedParseError for JSON that cannot be read."""
     document = _load(text)
@@ -33,12 +25,11 @@ def parse_json(text: str, url: str, max_entries: int | None) -> ParsedFeed:
     items = document.get("items")
     if "jsonfeed.org" not in version and not ("title" in document and _list(items)):
         raise NotAFeed("it is JSON, but not a JSON Feed")
-    drafts = [
-        _Draft(item, parse_date(_text(item, "date_published")), parse_date(_text(item, "date_modified")))
-        for item in _objects(items)[:MAX_ITEMS]
-    ]
     language = normalise_language(_text(document, "language"))
     authors = _authors(document)
+    chosen = newest(
+        _objects(items)[:MAX_ITEMS], max_entries, lambda item: _date(item, "published") or _date(item, "modified")
+    )
     return ParsedFeed(
         format="json10" if version.rstrip("/").endswith(("/1", "/1.0")) else "json11",
         title=_line(document, "title"),
@@ -51,7 +42,7 @@ def parse_json(text: str, url: str, max_entries: int | None) -> ParsedFeed:
         hub_urls=tuple(hub for each in _objects(document.get("hubs")) if (hub := absolute(_text(each, "url"), url))),
         self_url=absolute(_text(document, "feed_url"), url),
         next_url=absolute(_text(document, "next_url"), url),
-        entries=tuple(_entry(draft, url, language, authors) for draft in newest(drafts, max_entries)),
+        entries=tuple(_entry(item, url, language, authors) for item in chosen),
     )
 
 
@@ -67,8 +58,7 @@ def _load(text: str) -> Json:
     return cast("Json", document)
 
 
-def _entry(draft: _Draft, url: str, language: str | None, feed_authors: tuple[str, ...]) -> Entry:
-    item = draft.item
+def _entry(item: Json, url: str, language: str | None, feed_authors: tuple[str, ...]) -> Entry:
     link = absolute(_text(item, "url"), url)
     title = _line(item, "title")
     content = sanitise(_text(item, "content_html"), url) or from_text(_text(item, "content_text"))
@@ -78,8 +68,8 @@ def _entry(draft: _Draft, url: str, language: str | None, feed_authors: tuple[st
         url=link or absolute(_text(item, "external_url"), url),
         title=title,
         authors=_authors(item) or feed_authors,
-        published_at=draft.published_at,
-        updated_at=draft.updated_at,
+        published_at=_date(item, "published"),
+        updated_at=_date(item, "modified"),
         summary=from_text(_text(item, "summary")) or None,
         content=content or None,
         language=normalise_language(_text(item, "language")) or language,
@@ -106,10 +96,8 @@ def _authors(of: Json) -> tuple[str, ...]:
     several, single = of.get("authors"), of.get("author")
     found: dict[str, None] = {}
     for author in (*(_list(several) or [several]), *(_list(single) or [single])):
-        # An object, at times just a string.
-        named = (
-            cast("Json", author) if isinstance(author, dict) else {"name": author if isinstance(author, str) else ""}
-        )
+        one: object = {"name": author} if isinstance(author, str) else author  # an object, at times just a string
+        named = cast("Json", one) if isinstance(one, dict) else {}
         found[_line(named, "name") or _line(named, "url")] = None
     return tuple(filter(None, found))
 
@@ -123,6 +111,10 @@ def _text(of: Json, key: str) -> str:
 
 def _line(of: Json, key: str) -> str:
     return " ".join(_text(of, key)[:4096].split())
+
+
+def _date(of: Json, what: str) -> datetime | None:
+    return parse_date(_text(of, f"date_{what}"))
 
 
 def _number(of: Json, key: str) -> float | None:

@@ -1,7 +1,7 @@
-"""A tree from text that is not well-formed XML. Loses no text and no entry.
+"""Parses text that is not well-formed XML into a tree, without losing text or entries, in linear time.
 
-Reads tags one after the other and tolerates what feeds get wrong: bare ampersands, HTML entities, undeclared prefixes,
-tags left open or closed twice, an item inside an item, an open CDATA section. Linear in the length of the text.
+Accepts common errors: bare ampersands, HTML entities, undeclared prefixes, tags left open or closed twice, an item
+inside an item, an unclosed CDATA section.
 """
 
 import re
@@ -19,9 +19,8 @@ MAX_EXPANSION = 1_000_000
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+(?::[A-Za-z_][A-Za-z0-9_.-]*+)?"
 _PIECE = r"""[^<>"']++|"[^"<]*+"|'[^'<]*+'"""
-# No part runs past the next "<" except one quoted value, and of these no two overlap that begin with the same quote: no
-# start is read more than a few times, and hostile text stays linear. The lookaheads do not backtrack, like possessive
-# groups, which until 3.11.5 may swallow text where they fail inside.
+# Linear for hostile text: no part matches past the next "<" except one quoted value, and no two such values that begin
+# with the same quote overlap. Lookaheads do not backtrack; possessive groups have a bug before Python 3.11.5.
 _TOKEN = re.compile(
     rf"""
     <!\[CDATA\[(?P<cdata>.*?)\]\]>
@@ -38,7 +37,7 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-# No match begins inside a name: a long name without a value would be read once from each of its letters.
+# No match begins inside a name: a long name without a value would take quadratic time.
 _ATTRIBUTE = re.compile(rf"""(?<![A-Za-z0-9_.:-])({_NAME})\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _REFERENCE = re.compile(r"&(?:#[xX]([0-9a-fA-F]{1,6})|#([0-9]{1,7})|([A-Za-z][A-Za-z0-9._-]{0,39}));")
 
@@ -52,7 +51,7 @@ _PLAIN = frozenset({
 })  # fmt: skip
 _ROOTS = frozenset({"rss", "feed", "rdf:rdf", "channel"})
 _AFTER_TITLE = _PLAIN | _ENTRIES | {"description", "summary", "content", "content:encoded", "author", "image"}
-_HOLDERS = _ROOTS | _ENTRIES
+_CONTAINERS = _ROOTS | _ENTRIES
 _FEED_WORDS = _ROOTS | _AFTER_TITLE | {"title"}
 
 
@@ -60,8 +59,8 @@ def read(text: str, entities: dict[str, str]) -> Element | None:
     """The root element, or None where the text has no tag."""
     text = xml_safe(text)
     for opening, closing in (("<![CDATA[", "]]>"), ("<!--", "-->")):
-        # The start of a section that never ends becomes a space, and its content is read. Without the space, the text
-        # around it could form another start, which this has already searched for.
+        # The start of an unclosed section becomes a space, so that the text around it cannot form another start. Its
+        # content is parsed.
         end = text.rfind(closing)
         if opening in text[end + 1 :]:
             text = text[: end + 1] + text[end + 1 :].replace(opening, " ")
@@ -98,17 +97,18 @@ class _LenientParser:
         if (cdata := token["cdata"]) is not None:
             self._data(cdata)
         elif end := token["end"]:
-            self._end(self._word(end))
+            if (word := self._word(end)) in self._open:
+                self._close_down_to(len(self._open) - 1 - self._open[::-1].index(word))
         elif start := token["start"]:
-            if token["close"] or self._lost_its_end(self._word(start), token["attributes"]):
+            if token["close"] or self._is_unclosed_tag(self._word(start), token["attributes"]):
                 self._start(start, token["attributes"])
             else:
                 self._data(self._decoded(token[0]))
 
-    def _lost_its_end(self, word: str, rest: str) -> bool:
+    def _is_unclosed_tag(self, word: str, rest: str) -> bool:
         """Whether `<item` without a `>` before the next `<` is a tag, and not a bare `<` in a text."""
         # A channel or an item has no text of its own that could be lost.
-        at_top = not self._open or self._open[-1] in _HOLDERS
+        at_top = not self._open or self._open[-1] in _CONTAINERS
         return word in _FEED_WORDS and (at_top or "=" in rest or ":" in rest or not rest.strip(" \t\r\n/"))
 
     def _data(self, text: str) -> None:
@@ -135,10 +135,6 @@ class _LenientParser:
         self._tags.append((tag, outside))
         if raw.endswith("/") or word in _VOID:
             self._close_down_to(len(self._open) - 1)
-
-    def _end(self, word: str) -> None:
-        if word in self._open:
-            self._close_down_to(len(self._open) - 1 - self._open[::-1].index(word))
 
     def _close_down_to(self, depth: int) -> None:
         while len(self._open) > depth:
@@ -188,5 +184,5 @@ class _LenientParser:
         if (declared := self._entities.get(name)) is not None and len(declared) <= self._room:
             self._room -= len(declared)
             return declared
-        # HTML 4's names first, as XML feeds mean them: its &lang; differs from HTML 5's.
+        # HTML 4's names first, as in XML feeds: its &lang; differs from HTML 5's.
         return chr(name2codepoint[name]) if name in name2codepoint else html5.get(f"{name};", reference[0])

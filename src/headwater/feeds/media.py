@@ -21,17 +21,11 @@ PICTURES = frozenset({*_MARKED, "media:content", "enclosure", "image", "logo", "
 
 
 def enclosures(document: FeedDocument, fields: Fields, links: list[Element]) -> tuple[Enclosure, ...]:
-    """The files of an entry, each URL once, its fields from the first element that has them; a picture counts when it
-    is an <enclosure>."""
+    """The files of an entry, each URL once, its fields from the first element that has them."""
     files = [
         *fields.get("enclosure", ()),
         *[link for link in links if (link.get("rel") or "").strip().lower() == "enclosure"],
-        # A Flash player is not a file of the entry.
-        *[
-            file
-            for file in fields.get("media:content", ())
-            if not _is_picture(file) and "shockwave" not in (file.get("type") or "")
-        ],
+        *[file for file in fields.get("media:content", ()) if not (_is_picture(file) or _is_flash(file))],
         *fields.get(_OTHER_FORM, ()),
     ]
     if not files:
@@ -39,29 +33,24 @@ def enclosures(document: FeedDocument, fields: Fields, links: list[Element]) -> 
     spoken = duration(first_text(fields, "itunes:duration"))
     found: dict[str, Enclosure] = {}
     for file in files[:MAX_ENCLOSURES]:
-        if named := _enclosure(document, file, spoken):
-            known = found.get(named.url)
-            pairs = zip(astuple(known), astuple(named), strict=True) if known else ()
-            found[named.url] = Enclosure(*(first or later for first, later in pairs)) if known else named
+        url = _file(document, file)
+        if url is None:
+            continue
+        named = Enclosure(
+            url=url,
+            type=(file.get("type") or "").strip().lower() or None,
+            length=whole(file.get("length") or file.get("fileSize")),
+            duration=duration(file.get("duration")) or spoken,
+            title=(file.get("title") or "").strip() or None,
+        )
+        known = found.get(url)
+        pairs = zip(astuple(known), astuple(named), strict=True) if known else ()
+        found[url] = Enclosure(*(first or later for first, later in pairs)) if known else named
     return tuple(found.values())
 
 
-def _enclosure(document: FeedDocument, element: Element, spoken: timedelta | None) -> Enclosure | None:
-    url = _file(document, element)
-    if url is None:
-        return None
-    return Enclosure(
-        url=url,
-        type=(element.get("type") or "").strip().lower() or None,
-        length=whole(element.get("length") or element.get("fileSize")),
-        duration=duration(element.get("duration")) or spoken,
-        title=(element.get("title") or "").strip() or None,
-    )
-
-
 def _file(document: FeedDocument, element: Element) -> str | None:
-    """The URL of the file. A podcast's alternateEnclosure has several sources, some of them torrents: the first that is
-    the file itself counts."""
+    """The URL of a file; of a podcast's alternateEnclosure, which may list torrents, the first source of its type."""
     address = _address(element)
     if address or not len(element):
         return document.link(element, address or plain(element))
@@ -94,6 +83,11 @@ def _is_picture(element: Element) -> bool:
     if kind := element.get("medium") or element.get("type"):
         return kind.lower().startswith("image")
     return _PICTURE.search(_address(element) or "") is not None
+
+
+def _is_flash(element: Element) -> bool:
+    """Whether it is a Flash player, which is not a file of the entry."""
+    return "shockwave" in (element.get("type") or "")
 
 
 def duration(text: str | None) -> timedelta | None:

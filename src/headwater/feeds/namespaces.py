@@ -56,22 +56,6 @@ PREFIXES: dict[str, str] = {
 """The prefix of each known namespace; none for those of RSS and Atom."""
 
 
-class Names:
-    """The words of one document, cached by tag: a feed uses a few tags thousands of times."""
-
-    __slots__ = ("known",)
-
-    def __init__(self) -> None:
-        self.known: dict[str, str] = {}
-
-    def of(self, element: Element) -> str:
-        tag = tag_of(element)
-        word = self.known.get(tag)
-        if word is None:
-            word = self.known[tag] = word_for(tag, element.prefix)
-        return word
-
-
 def tag_of(element: Element) -> str:
     """An element's Clark name: our trees have no comments or processing instructions."""
     return cast("str", element.tag)

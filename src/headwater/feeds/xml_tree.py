@@ -4,7 +4,6 @@ Nothing is fetched, no DTD is loaded and libxml2 resolves no entity: the DOCTYPE
 """
 
 import re
-from typing import NamedTuple
 
 from lxml import etree
 
@@ -28,26 +27,21 @@ def read_bytes(body: bytes) -> Element | None:
     return _read(body) if prolog and body[prolog.end() : prolog.end() + 2] != b"<!" else None
 
 
-class Read(NamedTuple):
-    """A root element, None where a text has none; the UTF-8 it was read from; and whether that was well-formed."""
-
-    root: Element | None
-    data: bytes
-    well_formed: bool
-
-
-def read_text(text: str) -> Read:
-    """What can be read from any text; its DOCTYPE is cut out."""
+def read_text(text: str) -> tuple[Element | None, bytes, bool]:
+    """The root element of any text, None if it has none; the UTF-8 it was read from; whether that was well-formed."""
     text, entities = _without_doctype(text)
     data = text.encode("utf-8", "replace")
     root = _read(data) if not entities else None
-    is_well_formed = root is not None
-    return Read(root if is_well_formed else lenient_xml.read(text, entities), data, is_well_formed)
+    return (root, data, True) if root is not None else (lenient_xml.read(text, entities), data, False)
 
 
 def _read(data: bytes) -> Element | None:
+    parser = etree.XMLParser(
+        encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False,
+        huge_tree=False, remove_comments=True, remove_pis=True, collect_ids=False, recover=False,
+    )  # fmt: skip
     try:
-        return etree.fromstring(data, _parser())
+        return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         alone = _without_tail(data) if error.code == etree.ErrorTypes.ERR_DOCUMENT_END else data
         return _read(alone) if len(alone) < len(data) else None
@@ -69,10 +63,3 @@ def _without_doctype(text: str) -> tuple[str, dict[str, str]]:
     declared = _ENTITY.findall(found["subset"] or "")[:MAX_ENTITIES]
     entities = {name: double or single for name, double, single in declared}
     return text[found.end() :].lstrip(), entities
-
-
-def _parser() -> etree.XMLParser:
-    return etree.XMLParser(
-        encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False,
-        huge_tree=False, remove_comments=True, remove_pis=True, collect_ids=False, recover=False,
-    )  # fmt: skip

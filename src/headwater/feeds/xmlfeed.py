@@ -57,8 +57,9 @@ def parse_tree(tree: Element, data: bytes, url: str, max_entries: int | None) ->
     head, fields = _head(document, root)
     about = channel.feed(document, head, fields, form=form)
     layouts: dict[tuple[str, ...], Layout] = {}
-    drafts = newest([draft(document, item, layouts) for item in _items(document, tree)], max_entries)
-    entries = [finish(document, each, feed_language=about.language, feed_authors=about.authors) for each in drafts]
+    drafts = [draft(document, item, layouts) for item in _items(document, tree)]
+    chosen = newest(drafts, max_entries, lambda draft: draft.published_at or draft.updated_at)
+    entries = [finish(document, each, feed_language=about.language, feed_authors=about.authors) for each in chosen]
     return replace(about, entries=tuple(entries))
 
 
