@@ -77,7 +77,6 @@ class FeedDocument:
                 self._collect(child, found)
 
     def base(self, element: Element) -> str:
-        """The URL that relative links inside this element start from."""
         if not self.scoped:
             return self.url
         parent = element.getparent()

@@ -94,12 +94,11 @@ def _enclosures(item: Json, url: str) -> Iterator[Enclosure]:
 
 def _authors(of: Json) -> tuple[str, ...]:
     several, single = of.get("authors"), of.get("author")
-    found: dict[str, None] = {}
-    for author in (*(_list(several) or [several]), *(_list(single) or [single])):
-        one: object = {"name": author} if isinstance(author, str) else author  # an object, at times just a string
-        named = cast("Json", one) if isinstance(one, dict) else {}
-        found[_line(named, "name") or _line(named, "url")] = None
-    return tuple(filter(None, found))
+    given = (*(_list(several) or [several]), *(_list(single) or [single]))
+    # Each is an object, at times just a string.
+    people = _objects([{"name": author} if isinstance(author, str) else author for author in given])
+    names = (_line(person, "name") or _line(person, "url") for person in people)
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def _text(of: Json, key: str) -> str:

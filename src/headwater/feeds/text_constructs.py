@@ -77,8 +77,7 @@ def markup(element: Element, default: str, *, guess: bool) -> str:
 
 
 def kind_of(element: Element, default: str) -> str:
-    """The media type of an element's text, plain for an unknown word; PACKED for base64, and for types that are not
-    text."""
+    """The media type of an element's text, plain for an unknown word; PACKED for base64 and types other than text."""
     if not element.attrib:
         return default
     given = (element.get("type") or "").strip().lower()

@@ -61,7 +61,6 @@ class Entry:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no link, title, text, file or picture."""
         shown = (self.url, self.title, self.summary, self.content, self.enclosures, self.image_url, self.comments_url)
         return not any(shown)
 
