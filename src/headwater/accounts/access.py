@@ -30,8 +30,6 @@ USED_LINK = "This link has been used or has expired. Request a new one."
 
 @dataclass(frozen=True, slots=True)
 class LoggedIn:
-    """A user, and the tokens of their new session."""
-
     user: User
     tokens: Tokens
 
@@ -69,15 +67,22 @@ class Access:
         return self._options.setup_code or visitor.is_remote
 
     async def register(self, email: str, password: str, visitor: Visitor, *, code: str = "") -> LogInResult:
-        """Create an account, and log its user in unless their email must be confirmed first.
-
-        Raises Invalid, EmailTaken, RegistrationClosed, SetupCodeNeeded, TooManyAttempts.
-        """
+        """Create an account, and log its user in unless their email must be confirmed first. Raises Invalid,
+        EmailTaken, RegistrationClosed, SetupCodeNeeded, TooManyAttempts."""
         email = email.strip()
         changes.require(decide.email_problem(email) or decide.password_problem(password, email))
         await self._count(f"register:{network_of(visitor.address)}", decide.REGISTER_PER_NETWORK)
+        password_hash, now, network = await hash_password(password), self._clock(), await self._network(visitor)
         try:
-            return await self._register(email, await hash_password(password), visitor, code)
+            async with self._database.as_system() as conn:
+                is_first = await users.claim_first(conn)
+                if is_first:
+                    await changes.use_setup_code(conn, code if self.asks_for_code(visitor) else None)
+                elif not self._options.registration:
+                    raise RegistrationClosed
+                user = await changes.add_user(conn, email, password_hash, decide.role_of_new(is_first=is_first), now)
+                await record(conn, user.id, EventType.USER_REGISTERED, now, network=network)
+                return await self._let_in(conn, user, visitor, now)
         except EmailTaken:
             if not self._options.hide_accounts:
                 raise
@@ -85,26 +90,13 @@ class Access:
             await self._mail(conn, MailKind.REMINDER, email)
         return AwaitsConfirmation(email)
 
-    async def _register(self, email: str, password_hash: str, visitor: Visitor, code: str) -> LogInResult:
-        now = self._clock()
-        metadata = await self._network(visitor)
-        async with self._database.as_system() as conn:
-            is_first = await users.claim_first(conn)
-            if is_first:
-                await changes.use_setup_code(conn, code if self.asks_for_code(visitor) else None)
-            elif not self._options.registration:
-                raise RegistrationClosed
-            user = await changes.add_user(conn, email, password_hash, decide.role_of_new(is_first=is_first), now)
-            await record(conn, user.id, EventType.USER_REGISTERED, now, network=metadata)
-            return await self._let_in(conn, user, visitor, now)
-
     async def log_in(self, email: str, password: str, visitor: Visitor) -> LogInResult:
-        """Log a user in; one whose email must be confirmed first is mailed another link. Raises WrongPassword,
-        TooManyAttempts."""
+        """Log in, or mail another link if the email must be confirmed first. Raises WrongPassword, TooManyAttempts."""
         key, network = email_key(email.strip()), network_of(visitor.address)
         account = f"login:{account_bucket(key)}"
         here, all_here = f"{account}:{network}", f"login:{network}"
-        await self._refuse(all_here, decide.LOGIN_PER_NETWORK)  # before an attempt on another account is counted
+        # First, without counting an attempt on another account.
+        await self._count(all_here, decide.LOGIN_PER_NETWORK, adds=False)
         await self._count(here, decide.LOGIN_PER_ACCOUNT_AND_NETWORK)
         await self._count(all_here, decide.LOGIN_PER_NETWORK)
         async with self._database.as_system() as conn:
@@ -115,7 +107,7 @@ class Access:
         renewed = await rehash(password, found.password_hash or "")
         now, metadata = self._clock(), await self._network(visitor)
         async with self._database.as_system() as conn:
-            user = (await changes.lock_unchanged(conn, found)).user
+            user = await changes.lock_unchanged(conn, found)
             await attempts.clear(conn, bucket=here)
             for bucket in (account, all_here):
                 await attempts.uncount(conn, bucket=bucket)
@@ -126,10 +118,7 @@ class Access:
             return await self._let_in(conn, user, visitor, now)
 
     async def _count_account(self, bucket: str, found: Credentials | None, visitor: Visitor) -> None:
-        """Limit attempts from many networks, except those where the user has logged in before.
-
-        Raises TooManyAttempts, also for emails without an account.
-        """
+        """Limit attempts, also on no account, except from networks of earlier log-ins. Raises TooManyAttempts."""
         try:
             await self._count(bucket, decide.LOGIN_PER_ACCOUNT)
         except TooManyAttempts as refusal:
@@ -159,7 +148,6 @@ class Access:
             return await self._let_in(conn, held.user, visitor, now)
 
     async def recognise(self, access: str) -> SessionRow | None:
-        """The session of a valid access token."""
         now = self._clock()
         async with self._database.as_system() as conn:
             session = await sessions.find_by_access(conn, access_hash=digest(access))
@@ -198,10 +186,8 @@ class Access:
                     return None
 
     async def ask_for_reset(self, email: str, visitor: Visitor) -> None:
-        """Mail a reset link, if there is an account with this email.
-
-        The account is looked up in the background, so the response time does not reveal it. Raises TooManyAttempts.
-        """
+        """Mail a reset link, if there is an account with this email. The account is looked up in the background, so the
+        response time does not reveal it. Raises TooManyAttempts."""
         email, network = email.strip(), network_of(visitor.address)
         await self._count(f"mail:{network}", decide.MAIL_PER_NETWORK)
         await self._count(f"mail:{account_bucket(email_key(email))}:{network}", decide.MAIL_PER_ACCOUNT_AND_NETWORK)
@@ -249,24 +235,21 @@ class Access:
         async with self._database.as_system() as conn:
             held = await changes.lock_unchanged(conn, found)
             kept = keep.id if keep else None
-            await changes.replace_password(conn, held.user, password_hash, keep=kept, site=self._site, now=now)
+            await changes.replace_password(conn, held, password_hash, keep=kept, site=self._site, now=now)
             if kept is None:
                 return None
             given = new_tokens(key, kept, *self._expiry(now))
             return given if await sessions.reissue(conn, session_id=kept, tokens=given, now=now) else None
 
     async def ask_for_email(self, user: User, email: str, password: str, *, session: SessionRow | None = None) -> None:
-        """Mail a link to a new email, and a notice to the current one.
-
-        Raises Invalid, WrongPassword, TooManyAttempts.
-        """
+        """Mail a link to a new email, and a notice to the old. Raises Invalid, WrongPassword, TooManyAttempts."""
         email = email.strip()
         changes.require(decide.email_problem(email))
         found = await self._check(user, password, session)
         # After the check: a stolen session without the password must not use up the limit.
         await self._count(f"mail:{user.id}", decide.MAIL_PER_ACCOUNT_AND_NETWORK)
         async with self._database.as_system() as conn:
-            held = (await changes.lock_unchanged(conn, found)).user
+            held = await changes.lock_unchanged(conn, found)
             await self._mail(conn, MailKind.NEW_EMAIL, email, user=held)
             await self._mail(conn, MailKind.EMAIL_ASKED, held.email, user=held, detail=email)
 
@@ -275,7 +258,7 @@ class Access:
         found = await self._check(user, password, session)
         async with self._database.as_system() as conn:
             await changes.require_other_administrator(conn, user_id=user.id)  # first: it locks accounts in one order
-            held = (await changes.lock_unchanged(conn, found)).user
+            held = await changes.lock_unchanged(conn, found)
             await mail.drop_all(conn, email_key=email_key(held.email))
             await users.remove(conn, user_id=held.id)
 
@@ -291,20 +274,15 @@ class Access:
             await attempts.clear(conn, bucket=bucket)
         return found
 
-    async def _count(self, bucket: str, limit: Limit) -> None:
+    async def _count(self, bucket: str, limit: Limit, *, adds: bool = True) -> None:
         """In a transaction of its own, so that failed attempts count too. Raises TooManyAttempts."""
         now = self._clock()
         async with self._database.as_system() as conn:
-            tried, ends_at = await attempts.count(conn, bucket=bucket, now=now, ends_at=now + limit.within)
-        if tried > limit.most:
-            raise TooManyAttempts(ends_at - now)
-
-    async def _refuse(self, bucket: str, limit: Limit) -> None:
-        """Raises TooManyAttempts if the limit is reached, without counting."""
-        now = self._clock()
-        async with self._database.as_system() as conn:
-            tried, ends_at = await attempts.find(conn, bucket=bucket, now=now)
-        if tried >= limit.most:
+            if adds:
+                tried, ends_at = await attempts.count(conn, bucket=bucket, now=now, ends_at=now + limit.within)
+            else:
+                tried, ends_at = await attempts.find(conn, bucket=bucket, now=now)
+        if tried >= limit.most + adds:
             raise TooManyAttempts(ends_at - now)
 
     async def _let_in(self, conn: Connection, user: User, visitor: Visitor, now: datetime) -> LogInResult:
@@ -317,7 +295,6 @@ class Access:
         return LoggedIn(user, given)
 
     def _expiry(self, now: datetime) -> tuple[datetime, datetime]:
-        """When an access token and a refresh token of now expire."""
         return now + self._options.access_lifetime, now + self._options.refresh_lifetime
 
     async def _mail(

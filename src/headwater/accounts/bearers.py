@@ -52,10 +52,8 @@ class Bearers:
         self._operators = digest(operators.get_secret_value()) if operators else None
 
     async def recognise(self, token: str) -> Bearer | None:
-        """The bearer of this token; None if it is wrong or revoked.
-
-        Raises Unavailable; for a new user of an outside issuer also Forbidden, RegistrationClosed, EmailTaken.
-        """
+        """The bearer of this token; None if it is wrong or revoked. Raises Unavailable; for a new user of an outside
+        issuer also Forbidden, RegistrationClosed, EmailTaken."""
         if self._operators is not None and hmac.compare_digest(digest(token), self._operators):
             return OPERATOR
         if token.startswith(PREFIX):

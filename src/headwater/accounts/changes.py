@@ -31,10 +31,8 @@ async def current_setup_code(conn: Connection) -> str:
 
 
 async def use_setup_code(conn: Connection, code: str | None) -> None:
-    """The first account uses up the set-up code: if all accounts are deleted, a new one is made.
-
-    Raises SetupCodeNeeded for a wrong code; None where none is needed.
-    """
+    """Check the set-up code (None: not needed) and delete it: if all accounts are deleted, a new one is made.
+    Raises SetupCodeNeeded."""
     if code is not None:
         given, expected = decide.bare_code(code), decide.bare_code(await current_setup_code(conn))
         if not hmac.compare_digest(given.encode(errors="replace"), expected.encode()):
@@ -58,12 +56,12 @@ def require(problem: str | None) -> None:
         raise errors.Invalid(problem)
 
 
-async def lock_unchanged(conn: Connection, checked: Credentials) -> Credentials:
+async def lock_unchanged(conn: Connection, checked: Credentials) -> User:
     """Lock an account whose password was checked before this transaction. Raises WrongPassword if it has changed."""
     held = await users.lock_credentials(conn, user_id=checked.user.id)
     if held is None or held.password_hash != checked.password_hash:
         raise errors.WrongPassword
-    return held
+    return held.user
 
 
 async def lock_logged_in(conn: Connection, session: SessionRow) -> User:
@@ -85,10 +83,7 @@ async def replace_password(
 
 
 async def change_email(conn: Connection, user: User, email: str, *, site: str, now: datetime) -> None:
-    """Set a confirmed email, revoke mailed links, and mail a notice to the old one. Raises EmailTaken.
-
-    The caller has locked the account.
-    """
+    """Set a confirmed email of a locked account, revoke mailed links, notify the old email. Raises EmailTaken."""
     await users.set_email(conn, user_id=user.id, email=email, email_key=email_key(email), now=now)
     await revoke_links(conn, user)
     await queue_mail(conn, MailKind.EMAIL_CHANGED, user.email, user=user, site=site, detail=email, now=now)
@@ -127,10 +122,8 @@ async def add_user(
 
 
 async def require_other_administrator(conn: Connection, *, user_id: UserId) -> None:
-    """Call before a user is removed or demoted, in the same transaction. Raises LastAdministrator.
-
-    The rows of all super_admins stay locked until the transaction ends, so two of them cannot remove each other.
-    """
+    """Call before a user is removed or demoted, in the same transaction. Raises LastAdministrator. The rows of all
+    super_admins stay locked until the transaction ends, so two of them cannot remove each other."""
     if await users.lock_administrators(conn) == [user_id]:
         found = await users.find_credentials_by_id(conn, user_id=user_id)
         raise errors.LastAdministrator(found.user.email if found else "This account")
@@ -161,10 +154,7 @@ async def find_account(conn: Connection, email: str) -> User:
 
 
 async def give_password(database: Database, clock: Clock, *, email: str, password: str, site: str) -> User:
-    """Set a password; sessions, tokens, mailed links and outside identities end, and the user is notified by email.
-
-    Raises Invalid, NotFound.
-    """
+    """Set a password, revoke all other access, and notify the user by email. Raises Invalid, NotFound."""
     async with database.as_system() as conn:
         user = await find_account(conn, email)
     require(password_problem(password, user.email))
@@ -176,10 +166,7 @@ async def give_password(database: Database, clock: Clock, *, email: str, passwor
 
 
 async def give_email(database: Database, clock: Clock, *, email: str, new: str, site: str) -> User:
-    """Set a confirmed email; mailed links end, and the old email is notified. Returns the user as before.
-
-    Raises Invalid, NotFound, EmailTaken.
-    """
+    """As `change_email`. Returns the user as before. Raises Invalid, NotFound, EmailTaken."""
     new = new.strip()
     require(email_problem(new))
     async with database.as_system() as conn:

@@ -131,7 +131,6 @@ def role_of_new(*, is_first: bool) -> Role:
 
 
 def scopes_allowed(role: Role) -> frozenset[Scope]:
-    """The scopes that a user may give a token."""
     return frozenset(Scope) if role.includes(Role.MODERATOR) else frozenset({Scope.READ, Scope.WRITE})
 
 

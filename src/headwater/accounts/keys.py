@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
@@ -53,11 +54,8 @@ class PublishedKeys:
         self._asking: asyncio.Task[None] | None = None
 
     async def find(self, kid: str | None) -> Key | None:
-        """The key with this id; without an id, the only key. Raises IssuerUnavailable.
-
-        There is one request at a time, which callers without a key wait for; tokens with unknown keys cause at most one
-        a minute.
-        """
+        """The key with this id; without an id, the only key. Raises IssuerUnavailable. There is one request at a time,
+        which callers without a key wait for; tokens with unknown keys cause at most one a minute."""
         now = self._clock()
         since = abs(now - self._asked_at) if self._asked_at else None  # the clock may have been set back
         is_due = since is None or since >= FRESH or (since >= AGAIN and self._choose(kid) is None)
@@ -126,15 +124,13 @@ def _read_set(body: bytes) -> dict[str | None, Key]:
     listed: Any = cast("dict[str, Any]", document).get("keys") if isinstance(document, dict) else None
     if not isinstance(listed, list):
         raise ValueError("invalid JWKS")  # noqa: TRY004  invalid data, not a wrong type
-    return dict(pair for item in cast("list[Any]", listed)[:MOST_KEYS] if (pair := _read_one(item)))
-
-
-def _read_one(item: object) -> tuple[str | None, Key] | None:
-    given = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
-    if given.get("use", "sig") != "sig" or given.get("kty") not in {"RSA", "EC", "OKP"}:
-        return None  # a published secret is not secret
-    try:
-        key = JWKRegistry.import_key(given)
-    except (ValueError, TypeError, KeyError, JoseError):
-        return None
-    return (key.kid, key) if algorithms_of(key) else None
+    found: dict[str | None, Key] = {}
+    for item in cast("list[Any]", listed)[:MOST_KEYS]:
+        given = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+        # Not `oct`: a published secret is not secret.
+        if given.get("use", "sig") == "sig" and given.get("kty") in {"RSA", "EC", "OKP"}:
+            with suppress(ValueError, TypeError, KeyError, JoseError):
+                key = JWKRegistry.import_key(given)
+                if algorithms_of(key):
+                    found[key.kid] = key
+    return found

@@ -95,10 +95,7 @@ class OpenId:
         return f"{provider.authorize_at}{'&' if '?' in provider.authorize_at else '?'}{urlencode(query)}"
 
     async def identify(self, attempt: OpenIdAttempt, *, code: str, issuer: str) -> Identity:
-        """The identity for this code. `issuer` is the parameter of RFC 9207, or empty.
-
-        Raises NotLoggedIn, IssuerUnavailable.
-        """
+        """The identity for a code. `issuer`: RFC 9207, or empty. Raises NotLoggedIn, IssuerUnavailable."""
         if not 0 < len(code) <= CODE_MAX or issuer not in {"", self._options.issuer}:
             raise NotLoggedIn(FAILED)
         provider = await self._provider()
@@ -111,11 +108,10 @@ class OpenId:
 
     def _is_ours(self, claims: Mapping[str, Any], attempt: OpenIdAttempt) -> bool:
         """Whether a token was issued for this attempt and to this client (nonce and azp)."""
-        nonce = claims.get("nonce")
-        if not isinstance(nonce, str) or not attempt.has("nonce", nonce):
-            return False
-        is_for_many = isinstance(claims["aud"], list) and len(cast("list[Any]", claims["aud"])) > 1
-        return claims.get("azp", None if is_for_many else self._options.client_id) == self._options.client_id
+        nonce, audience = claims.get("nonce"), claims["aud"]
+        is_for_many = isinstance(audience, list) and len(cast("list[Any]", audience)) > 1
+        party = claims.get("azp", None if is_for_many else self._options.client_id)
+        return isinstance(nonce, str) and attempt.has("nonce", nonce) and party == self._options.client_id
 
     async def _fetch_token(self, provider: _Provider, attempt: OpenIdAttempt, code: str) -> str:
         options = self._options
@@ -177,12 +173,9 @@ class OpenId:
         jwks_url = self._url(found, "jwks_uri")
         if self._keys is None or self._keys.url != jwks_url:  # known keys stay valid while the JWKS is unavailable
             self._keys = PublishedKeys(self._client, jwks_url, self._clock)
-        return _Provider(
-            authorize_at=self._url(found, "authorization_endpoint"),
-            token_at=self._url(found, "token_endpoint"),
-            takes_basic=isinstance(methods, list) and "client_secret_basic" in methods,
-            issuer=Issuer(self._keys, self._clock, name=options.issuer, audience=options.client_id),
-        )
+        authorize_at, token_at = self._url(found, "authorization_endpoint"), self._url(found, "token_endpoint")
+        issuer = Issuer(self._keys, self._clock, name=options.issuer, audience=options.client_id)
+        return _Provider(authorize_at, token_at, isinstance(methods, list) and "client_secret_basic" in methods, issuer)
 
     def _url(self, found: Mapping[str, Any], name: str) -> str:
         """A URL of the configuration, not http if the issuer is https; raises ValueError."""

@@ -10,7 +10,7 @@ from joserfc.errors import JoseError
 
 from headwater.accounts.changes import add_user, revoke_access
 from headwater.accounts.decide import email_key, email_problem, is_same_mailbox, role_of_new
-from headwater.accounts.keys import Key, Keys, algorithms_of
+from headwater.accounts.keys import Keys, algorithms_of
 from headwater.accounts.store import users
 from headwater.accounts.store.events import record
 from headwater.accounts.types import AccountOptions, EventType, Identity, User
@@ -41,26 +41,22 @@ class Issuer:
         try:
             kid = cast("object", jws.extract_compact(token.encode()).headers().get("kid"))
             key = await self._keys.find(kid if isinstance(kid, str) else None)
-            return self._check(token, key) if key is not None else None
+            if key is None:
+                return None
+            claims = jwt.decode(token, key, algorithms=algorithms_of(key)).claims
+            jwt.JWTClaimsRegistry(
+                now=int(self._clock().timestamp()), leeway=round(LEEWAY.total_seconds()),
+                iss={"essential": True, "value": self.name}, aud={"essential": True, "value": self._audience},
+                sub={"essential": True}, exp={"essential": True},
+            ).validate(claims)  # fmt: skip
         except (*UNREADABLE, RecursionError):
             return None
+        return claims
 
     async def identify(self, token: str) -> Identity | None:
         """The identity in a token. Raises IssuerUnavailable."""
         claims = await self.claims_of(token)
         return identity_of(self.name, claims) if claims is not None else None
-
-    def _check(self, token: str, key: Key) -> Mapping[str, Any]:
-        claims = jwt.decode(token, key, algorithms=algorithms_of(key)).claims
-        jwt.JWTClaimsRegistry(
-            now=int(self._clock().timestamp()),
-            leeway=round(LEEWAY.total_seconds()),
-            iss={"essential": True, "value": self.name},
-            aud={"essential": True, "value": self._audience},
-            sub={"essential": True},
-            exp={"essential": True},
-        ).validate(claims)
-        return claims
 
 
 def identity_of(issuer: str, claims: Mapping[str, Any]) -> Identity | None:
@@ -81,10 +77,8 @@ class Outsiders:
         self._options = options
 
     async def account_of(self, identity: Identity, *, may_be_first: bool) -> User:
-        """The account of an identity. Raises Forbidden, RegistrationClosed, EmailTaken.
-
-        `may_be_first`: whether it may be the first account, which is a super_admin.
-        """
+        """The account of an identity. Raises Forbidden, RegistrationClosed, EmailTaken. `may_be_first`: whether it may
+        be the first account, which is a super_admin."""
         now = self._clock()
         async with self._database.as_system() as conn:
             if known := await _known(conn, identity):
@@ -97,10 +91,7 @@ class Outsiders:
             return user
 
     async def open_by_token(self, identity: Identity) -> User:
-        """The account of an identity in a bearer token, if its email is confirmed or need not be.
-
-        Raises as `account_of` does.
-        """
+        """The account of an identity in a bearer token. Raises as `account_of`, and Forbidden until it is confirmed."""
         user = await self.account_of(identity, may_be_first=False)
         if user.confirmed_at is None and self._options.must_confirm:
             raise Forbidden("Confirm the email of this account first: request a new password at /auth/forgot.")
@@ -114,8 +105,7 @@ class Outsiders:
         if found is None or not is_same_mailbox(found.user.email, identity.email):
             return None
         if found.user.confirmed_at is None:
-            # The account was registered without confirming the email, perhaps by someone else: all access that was
-            # given before is revoked.
+            # Another person may have registered with this email: all access that was given before is revoked.
             await revoke_access(conn, found.user, password_hash=None, keep=None)
             await users.confirm(conn, user_id=found.user.id, now=now)
             return replace(found.user, confirmed_at=now)

@@ -63,8 +63,6 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class SessionLine:
-    """A session in the user's own list."""
-
     id: UUID
     started_at: datetime
     seen_at: datetime
@@ -90,8 +88,6 @@ class PersonLine:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a session, in two cookies."""
-
     access: str
     access_until: datetime
     refresh: str

@@ -36,10 +36,8 @@ async def queue(conn: Connection, mail: QueuedMail, *, email_key: str, most: int
 
 
 async def claim(conn: Connection, *, now: datetime, leased_until: datetime, limit: int) -> list[QueuedMail]:
-    """Claim the emails that have waited longest, until the lease ends. Counts as an attempt.
-
-    A time later than SCHEDULED_MAX from now was set by a clock that was ahead: the email is due.
-    """
+    """Claim the emails that have waited longest, until the lease ends. Counts as an attempt. A time later than
+    SCHEDULED_MAX from now was set by a clock that was ahead: the email is due."""
     cur = await conn.execute(
         """
         UPDATE outgoing_mail SET ready_at = %(leased_until)s, attempts = attempts + 1 WHERE id IN (
@@ -72,12 +70,10 @@ async def oldest_ready(conn: Connection, *, now: datetime) -> datetime | None:
 
 
 async def drop_all(conn: Connection, *, email_key: str) -> None:
-    """Remove all queued emails to this address."""
     await conn.execute("DELETE FROM outgoing_mail WHERE email_key = %(email_key)s", {"email_key": email_key})
 
 
 async def drop_links(conn: Connection, *, user_id: UserId, email_key: str) -> None:
-    """Remove queued emails with a link."""
     statement = """
         DELETE FROM outgoing_mail
         WHERE (user_id = %(user_id)s OR email_key = %(email_key)s) AND kind IN ('reset', 'confirm', 'email')

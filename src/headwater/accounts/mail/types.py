@@ -26,8 +26,6 @@ NOTICES = frozenset({MailKind.PASSWORD_CHANGED, MailKind.EMAIL_ASKED, MailKind.E
 
 @dataclass(frozen=True, slots=True)
 class QueuedMail:
-    """A row of `outgoing_mail`."""
-
     id: UUID
     kind: MailKind
     email: str

@@ -10,10 +10,8 @@ _IS_CURRENT: Final = "attempts.ends_at > %(now)s AND attempts.ends_at <= %(lates
 
 
 async def count(conn: Connection, *, bucket: str, now: datetime, ends_at: datetime) -> tuple[int, datetime]:
-    """Count an attempt. Returns the count of this window and when the window ends.
-
-    A window that ends later than one started now was written by a clock that was ahead, and is ignored.
-    """
+    """Count an attempt. Returns the count of this window and when the window ends. A window that ends later than one
+    started now was written by a clock that was ahead, and is ignored."""
     row = await fetch_row(
         conn,
         f"""
@@ -37,16 +35,13 @@ async def find(conn: Connection, *, bucket: str, now: datetime) -> tuple[int, da
 
 
 async def clear(conn: Connection, *, bucket: str) -> None:
-    """Delete the attempts of a bucket, after a success."""
     await conn.execute("DELETE FROM attempts WHERE bucket = %(bucket)s", {"bucket": bucket})
 
 
 async def uncount(conn: Connection, *, bucket: str) -> None:
-    """Subtract one attempt, since it succeeded."""
     statement = "UPDATE attempts SET count = greatest(count - 1, 0) WHERE bucket = %(bucket)s"
     await conn.execute(statement, {"bucket": bucket})
 
 
 async def clear_like(conn: Connection, *, prefix: str) -> None:
-    """Delete the attempts of all buckets with this prefix."""
     await conn.execute("DELETE FROM attempts WHERE starts_with(bucket, %(prefix)s)", {"prefix": prefix})

@@ -11,7 +11,6 @@ from headwater.types import UserId
 
 
 async def record(conn: Connection, user_id: UserId, event_type: EventType, now: datetime, **metadata: object) -> None:
-    """Add an event to a user's history."""
     await conn.execute(
         """
         INSERT INTO events (id, user_id, event_type, metadata, created_at)
@@ -22,7 +21,6 @@ async def record(conn: Connection, user_id: UserId, event_type: EventType, now: 
 
 
 async def has_logged_in_from(conn: Connection, *, user_id: UserId, network: str) -> bool:
-    """Whether this user has logged in or registered from a network before."""
     statement = """
         SELECT FROM events WHERE user_id = %(user_id)s AND event_type IN ('user_login', 'user_registered')
             AND metadata ->> 'network' = %(network)s
@@ -32,7 +30,6 @@ async def has_logged_in_from(conn: Connection, *, user_id: UserId, network: str)
 
 
 async def remove_before(conn: Connection, *, before: datetime, limit: int) -> int:
-    """Delete the oldest events before a time. Returns how many were deleted."""
     statement = """
         DELETE FROM events
         WHERE id IN (SELECT id FROM events WHERE created_at < %(before)s ORDER BY created_at LIMIT %(limit)s)
@@ -41,7 +38,6 @@ async def remove_before(conn: Connection, *, before: datetime, limit: int) -> in
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
-    """Delete events of a removed user. Returns how many were deleted."""
     statement = """
         DELETE FROM events
         WHERE id = ANY(ARRAY(SELECT id FROM events WHERE user_id = %(user_id)s LIMIT %(limit)s))

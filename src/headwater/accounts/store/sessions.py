@@ -102,7 +102,6 @@ async def end_all_of(conn: Connection, *, user_id: UserId, except_for: UUID | No
 
 
 async def list_of(conn: Connection, *, user_id: UserId) -> list[SessionLine]:
-    """A user's sessions, the latest first."""
     statement = """
         SELECT id, started_at, seen_at, address, user_agent FROM sessions
         WHERE user_id = %(user_id)s ORDER BY seen_at DESC

@@ -74,7 +74,6 @@ async def find(conn: Connection, *, token_hash: bytes, now: datetime) -> tuple[U
 
 
 async def list_of(conn: Connection, *, user_id: UserId) -> list[ApiToken]:
-    """A user's API tokens, the newest first."""
     statement = """
         SELECT id, name, scopes, created_at, used_at FROM api_tokens
         WHERE user_id = %(user_id)s ORDER BY created_at DESC
@@ -89,7 +88,6 @@ async def remove(conn: Connection, *, token_id: UUID) -> int:
 
 
 async def revoke_admin_of(conn: Connection, *, user_id: UserId) -> None:
-    """Delete the user's API tokens with the scope `admin`."""
     statement = "DELETE FROM api_tokens WHERE user_id = %(user_id)s AND 'admin' = ANY (scopes)"
     await conn.execute(statement, {"user_id": user_id})
 
@@ -104,5 +102,4 @@ async def shared_secret(conn: Connection, *, name: str, value: bytes) -> bytes:
 
 
 async def remove_secret(conn: Connection, *, name: str) -> None:
-    """Delete a shared secret; the next caller of `shared_secret` makes a new one."""
     await conn.execute("DELETE FROM shared_secrets WHERE name = %(name)s", {"name": name})

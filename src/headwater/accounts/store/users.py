@@ -63,13 +63,11 @@ async def lock_credentials(conn: Connection, *, user_id: UserId) -> Credentials 
 
 
 async def list_all(conn: Connection) -> list[User]:
-    """Every user, the oldest first."""
     cur = await conn.execute(f"SELECT {USER} FROM users ORDER BY created_at, id")
     return [user_of(row) for row in await cur.fetchall()]
 
 
 async def list_people(conn: Connection, *, text: str = "", limit: int, offset: int) -> list[PersonLine]:
-    """Users whose email contains a text, the oldest first, with their activity."""
     statement = f"{_PEOPLE} WHERE {_MATCHES} ORDER BY users.created_at, users.id LIMIT %(limit)s OFFSET %(offset)s"
     return await fetch_all(conn, PersonLine, statement, {"text": text, "limit": limit, "offset": offset})
 
@@ -120,7 +118,6 @@ async def find_karma(conn: Connection, *, user_id: UserId) -> int:
 
 
 async def add_karma(conn: Connection, *, user_id: UserId, karma: int) -> None:
-    """Add to a user's karma; it never falls below 0."""
     statement = "UPDATE users SET karma = greatest(karma + %(karma)s, 0) WHERE id = %(id)s"
     await conn.execute(statement, {"id": user_id, "karma": karma})
 
@@ -137,7 +134,6 @@ async def remove(conn: Connection, *, user_id: UserId) -> None:
 
 
 async def find_identity(conn: Connection, *, issuer: str, subject: str) -> UserId | None:
-    """The user with this outside identity."""
     statement = "SELECT user_id FROM outside_identities WHERE issuer = %(issuer)s AND subject = %(subject)s"
     return await fetch_value(conn, statement, {"issuer": issuer, "subject": subject})
 
