@@ -20,10 +20,10 @@ from headwater.alerts.types import (
     Incident,
     Notice,
     NoticeKind,
-    OutageFact,
     StageFact,
     Thresholds,
 )
+from headwater.hosts.store.outages import Outage
 from headwater.types import SourceId
 from tests.clock import START
 
@@ -109,7 +109,7 @@ def test_a_critical_feed_that_failed_more_than_three_times(errors: int, alerts: 
 
 
 def test_an_outage_of_our_own_is_one_incident_however_many_processes_see_it() -> None:
-    now = facts(outages=[OutageFact("polling", START - HOUR), OutageFact("fetching", START - MINUTE)])
+    now = facts(outages=[Outage("polling", START - HOUR), Outage("fetching", START - MINUTE)])
     (one,) = holding(now, [], LIMITS)
 
     assert (one.condition, one.subject, one.since) == (Condition.OWN_OUTAGE, "", START - HOUR)
@@ -244,7 +244,7 @@ def test_a_stage_is_watched_when_no_pause_of_the_evaluation_is_longer_than_half_
 @pytest.mark.parametrize(("stage", "alerts"), [("polling", False), ("fetching", False), ("extracting", True)])
 def test_while_our_network_is_down_only_stages_that_need_none_can_have_stopped(stage: str, alerts: bool) -> None:
     now, past = watched(*[DUE] * 20, stage=stage)
-    found = held(replace(now, outages=[OutageFact("polling", START)]), past)
+    found = held(replace(now, outages=[Outage("polling", START)]), past)
 
     assert ((Condition.STAGE_STOPPED, stage) in found) is alerts
 

@@ -108,7 +108,10 @@ def _without_success(condition: Condition, feed: FeedFact, since: datetime) -> H
 def _stopped(facts: Facts, past: Sequence[FactSample], limits: Thresholds) -> Iterator[HeldCondition]:
     now = facts.sample.at
     recent = [*(sample for sample in past if now - sample.at <= limits.stage_stopped), facts.sample]
-    if not _is_covered(recent, limits.stage_stopped, now):
+    # Enough evaluations: from the window's beginning on, and never with a long pause.
+    times = [now - limits.stage_stopped, *(sample.at for sample in recent)]
+    longest_pause = limits.stage_stopped * (1 - LEAST_SHARE_SAMPLED)
+    if len(recent) < 2 or any(after - before > longest_pause for before, after in pairwise(times)):
         return
     ignored = OF_THE_NETWORK if facts.outages else frozenset[str]()
     for stage, fact in facts.sample.stages.items():
@@ -142,13 +145,6 @@ def _lows(samples: Sequence[FactSample], queue: str, now: datetime, window: time
         if queue in sample.queues:
             sizes[part] = min(sizes.get(part, sample.queues[queue]), sample.queues[queue])
     return [sizes[part] for part in reversed(range(SLICES))] if len(sizes) == SLICES else []
-
-
-def _is_covered(samples: Sequence[FactSample], window: timedelta, now: datetime) -> bool:
-    """Whether there were enough evaluations: from the window's beginning on, and never with a long pause."""
-    pause = window * (1 - LEAST_SHARE_SAMPLED)
-    times = [now - window, *(sample.at for sample in samples)]
-    return len(samples) > 1 and all(after - before <= pause for before, after in pairwise(times))
 
 
 def changes(

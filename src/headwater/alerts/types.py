@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from headwater.hosts.store.outages import Outage
 from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS, ClockOptions
 from headwater.types import SourceId
 
@@ -46,7 +47,7 @@ MAIL = "mail:"
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Thresholds of the conditions. Seed 003 §3.3 names the first three."""
+    """Seed 003 §3.3 names the first three."""
 
     disabled_percent: int = 20  # of the system feeds; more than this
     disabled_for: timedelta = timedelta(hours=24)
@@ -71,7 +72,6 @@ class AlertOptions:
 
     @property
     def channels(self) -> list[str]:
-        """The webhook, and each email address."""
         return [*([WEBHOOK] if self.webhook_url else []), *(f"{MAIL}{address}" for address in self.recipients)]
 
 
@@ -94,24 +94,14 @@ class FeedFact:
 
 
 @dataclass(frozen=True, slots=True)
-class OutageFact:
-    """A process whose own network is down."""
-
-    stage: str
-    since: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class StageFact:
-    """Since when a stage has due work, and whether some is in progress."""
-
     due_since: datetime | None = None
     is_busy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FactSample:
-    """The facts that conditions compare over time, at one time."""
+    """Facts that conditions compare over time."""
 
     at: datetime
     stages: Mapping[str, StageFact] = field(default_factory=dict[str, StageFact])
@@ -120,23 +110,18 @@ class FactSample:
 
 @dataclass(frozen=True, slots=True)
 class FeedCounts:
-    """Sources by state, the number of system feeds, and how many of those are disabled, on a paused host, or without a
-    success for too long."""
-
-    states: Mapping[str, int] = field(default_factory=dict[str, int])
+    states: Mapping[str, int] = field(default_factory=dict[str, int])  # sources by state
     system: int = 0
-    system_disabled: int = 0
+    system_disabled: int = 0  # on a paused host, or without a success for too long, too
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that the conditions are evaluated by."""
-
     sample: FactSample
     counts: FeedCounts = field(default_factory=FeedCounts)
     disabled: Sequence[FeedFact] = ()  # system feeds that are disabled or failing, the longest first
     critical: Sequence[FeedFact] = ()  # critical feeds, the most errors first
-    outages: Sequence[OutageFact] = ()
+    outages: Sequence[Outage] = ()
     clock_problem: str | None = None  # why this machine's clock cannot be trusted
 
 
@@ -180,8 +165,6 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class IncidentChanges:
-    """What an evaluation does to the incidents."""
-
     began: Sequence[HeldCondition]
     going_on: Sequence[Incident]  # updated
     ended: Sequence[Incident]
@@ -235,7 +218,6 @@ class ReportedIncident:
 
     @property
     def late(self) -> list[NoticeStatus]:
-        """Notices that were not sent yet."""
         return [one for one in self.notices if one.sent_at is None]
 
     @property
@@ -246,8 +228,6 @@ class ReportedIncident:
 
 @dataclass(frozen=True, slots=True)
 class IncidentBoard:
-    """Open and ended incidents, and the time of the last evaluation."""
-
     open: Sequence[ReportedIncident]
     past: Sequence[ReportedIncident]
     evaluated_at: datetime | None

@@ -48,31 +48,19 @@ def payload_of(message: Message, *, site: str) -> dict[str, Any]:
     incidents = [*(_fields(one, "firing") for one in began), *(_fields(one, "resolved") for one in ended)]
     return {
         # Without commands of Slack, which stand in angle brackets: <!channel> notifies all.
-        "text": escape(text_of(message, site=site), quote=False),
-        "id": str(message.id),
-        "attempt": message.attempts,
-        "sent_by": "headwater",
-        "site": site,
-        "link": f"{site}/admin/alerts",
-        "began": len(began),
-        "ended": len(ended),
+        "text": escape(text_of(message, site=site), quote=False), "id": str(message.id), "attempt": message.attempts,
+        "sent_by": "headwater", "site": site, "link": f"{site}/admin/alerts", "began": len(began), "ended": len(ended),
         "incidents": incidents[:PAYLOAD_LISTED],
-    }
+    }  # fmt: skip
 
 
 def _fields(incident: Incident, status: str) -> dict[str, Any]:
     return {
-        "id": str(incident.id),
-        "status": status,
-        "condition": incident.condition.value,
-        "severity": incident.severity,
-        "subject": incident.subject,
-        "title": incident.title,
-        "summary": incident.summary,
-        "since": incident.since.isoformat(),
-        "began_at": incident.began_at.isoformat(),
+        "id": str(incident.id), "status": status, "condition": incident.condition.value, "severity": incident.severity,
+        "subject": incident.subject, "title": incident.title, "summary": incident.summary,
+        "since": incident.since.isoformat(), "began_at": incident.began_at.isoformat(),
         "ended_at": incident.ended_at.isoformat() if incident.ended_at and status == "resolved" else None,
-    }
+    }  # fmt: skip
 
 
 def _listed(prefix: str, incidents: Sequence[Incident]) -> list[str]:

@@ -74,7 +74,6 @@ class Alerter:
             await self.evaluate()
 
     async def lag(self) -> timedelta:
-        """How long an evaluation has been due."""
         due = self._evaluated_at + self._options.every if self._evaluated_at else self._clock()
         return max(self._clock() - due, timedelta(0))
 

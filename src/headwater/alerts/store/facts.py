@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from psycopg.types.json import Jsonb
 
-from headwater.alerts.types import Facts, FactSample, FeedCounts, FeedFact, OutageFact, StageFact, Thresholds
+from headwater.alerts.types import Facts, FactSample, FeedCounts, FeedFact, StageFact, Thresholds
 from headwater.bodies import store as bodies
 from headwater.db import Connection, fetch_all, fetch_column, fetch_row, fetch_value
 from headwater.hosts.store.outages import list_outages
@@ -48,23 +48,20 @@ async def read_facts(conn: Connection, *, now: datetime, limits: Thresholds) -> 
         counts=await _count_feeds(conn, values),
         disabled=await _disabled(conn, values),
         critical=await _critical(conn, values),
-        outages=[OutageFact(outage.stage, outage.since) for outage in await list_outages(conn, now=now)],
+        outages=await list_outages(conn, now=now),
     )
 
 
 async def _count_feeds(conn: Connection, values: Mapping[str, object]) -> FeedCounts:
     statement = f"""
-        SELECT state, count(*) AS sources,
-            count(*) FILTER (WHERE is_system AND has_feed) AS system, count(*) FILTER (
-                WHERE is_system
-                    AND has_feed
+        SELECT state, count(*), count(*) FILTER (WHERE is_system AND has_feed), count(*) FILTER (
+                WHERE is_system AND has_feed
                     AND (NOT enabled OR feed_disabled_at IS NOT NULL OR ({_IS_PAUSED}) OR ({_IS_FAILING}))
-            ) AS system_disabled
+            )
         FROM source_health LEFT JOIN feed_state ON feed_state.source_id = source_health.id
         LEFT JOIN hosts USING (shard, host_id) GROUP BY state
     """
-    cur = await conn.execute(statement, values)
-    rows = await cur.fetchall()
+    rows = await (await conn.execute(statement, values)).fetchall()
     return FeedCounts({row[0]: row[1] for row in rows}, sum(row[2] for row in rows), sum(row[3] for row in rows))
 
 
@@ -115,18 +112,13 @@ async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
         found[stage] = StageFact(await bodies.oldest_ready_at(conn, kind=kind, now=now), kind.value in busy)
     # A claimed batch means nothing here: while the index does not answer, it is retried again and again.
     found["indexing"] = StageFact(await outbox.oldest_at(conn))
-    found["retaining"] = await _retaining(conn, now=now)
-    return found
-
-
-async def _retaining(conn: Connection, *, now: datetime) -> StageFact:
-    """Retention is due once a day; while it runs, `due_at` is the end of its lease."""
+    # Retention is due once a day; while it runs, `due_at` is the end of its lease.
     statement = """
         SELECT CASE WHEN due_at <= %(now)s THEN due_at END, lease IS NOT NULL AND due_at > %(now)s
         FROM retention_state
     """
-    row = await fetch_row(conn, statement, {"now": now})
-    return StageFact(*row) if row else StageFact()
+    found["retaining"] = StageFact(*await fetch_row(conn, statement, {"now": now}) or ())
+    return found
 
 
 async def _queues(conn: Connection) -> dict[str, int]:
@@ -150,7 +142,6 @@ async def evaluated_at(conn: Connection) -> datetime | None:
 
 
 async def save(conn: Connection, *, facts: Facts) -> None:
-    """Save the facts, for later evaluations and for Prometheus."""
     statement = """
         WITH seen AS (
             INSERT INTO alert_samples (at, stages, queues)
@@ -163,7 +154,6 @@ async def save(conn: Connection, *, facts: Facts) -> None:
 
 
 async def find_last(conn: Connection) -> tuple[Facts | None, Mapping[str, int]]:
-    """The facts of the last evaluation, and the number of open incidents by condition."""
     statement = """
         SELECT facts, (
             SELECT coalesce(jsonb_object_agg(condition, incidents), '{}')
@@ -177,7 +167,6 @@ async def find_last(conn: Connection) -> tuple[Facts | None, Mapping[str, int]]:
 
 
 async def list_samples(conn: Connection, *, after: datetime) -> list[FactSample]:
-    """Samples of earlier evaluations, in order of time."""
     statement = "SELECT at, stages, queues FROM alert_samples WHERE at >= %(after)s ORDER BY at"
     cur = await conn.execute(statement, {"after": after})
     return [FactSample(row[0], msgspec.convert(row[1], dict[str, StageFact]), row[2]) for row in await cur.fetchall()]

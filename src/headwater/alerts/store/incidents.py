@@ -21,7 +21,6 @@ def incident_of(row: Sequence[Any]) -> Incident:
 
 
 async def list_open(conn: Connection) -> list[Incident]:
-    """Open incidents, the oldest first."""
     cur = await conn.execute(f"SELECT {INCIDENT} FROM incidents WHERE ended_at IS NULL ORDER BY began_at, id")
     return [incident_of(row) for row in await cur.fetchall()]
 
@@ -40,7 +39,6 @@ async def add(conn: Connection, *, holds: Sequence[HeldCondition], now: datetime
 
 
 async def update(conn: Connection, *, incidents: Sequence[Incident]) -> None:
-    """Update the summary and time of open incidents."""
     statement = """
         UPDATE incidents SET summary = held.summary, last_held_at = held.last_held_at
         FROM jsonb_populate_recordset(NULL::incidents, %(held)s) AS held WHERE incidents.id = held.id
@@ -62,7 +60,6 @@ async def end(conn: Connection, *, incidents: Sequence[Incident], now: datetime)
 
 
 async def read_board(conn: Connection, *, past: int, limit: int = LISTED) -> IncidentBoard:
-    """Open incidents and the latest past ones, with their notices."""
     statement = f"""
         WITH incidents AS (
             (SELECT * FROM incidents WHERE ended_at IS NULL ORDER BY began_at DESC, id DESC LIMIT %(limit)s)

@@ -50,7 +50,6 @@ async def last_feed_messages(conn: Connection, *, channels: Sequence[str]) -> di
 
 
 async def add(conn: Connection, *, channel: str, notices: Sequence[Notice], is_of_feeds: bool, now: datetime) -> None:
-    """Add a message that contains these notices."""
     values = {
         "id": new_id(), "channel": channel, "is_of_feeds": is_of_feeds, "now": now,
         "ids": [notice.incident.id for notice in notices], "kinds": [notice.kind.value for notice in notices],
@@ -103,7 +102,6 @@ async def set_sent(conn: Connection, *, message_id: UUID, now: datetime) -> None
 
 
 async def set_failed(conn: Connection, *, message_id: UUID, until: datetime, error: str) -> None:
-    """Store the error; the message is sent again at `until`."""
     statement = """
         UPDATE incident_messages SET ready_at = %(until)s, error = %(error)s WHERE id = %(id)s AND sent_at IS NULL
     """
