@@ -40,7 +40,6 @@ Progress = Callable[[Migration], None]
 
 
 def known_migrations() -> Sequence[Migration]:
-    """All migrations of this version, in order."""
     folder = files("headwater.db") / "migrations"
     ups = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".up.sql"))
     return tuple(

@@ -51,15 +51,12 @@ class Database:
         await self._pool.close()
 
     def log_outages(self) -> None:
-        """Log from now on when the database fails and when it is back."""
         self._outage = OutageLog()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        """One transaction: committed at the end, rolled back on any error. Raises DatabaseUnavailable.
-
-        Rows that belong to users are refused: see `as_user` and `as_system`.
-        """
+        """One transaction: committed at the end, rolled back on any error. Raises DatabaseUnavailable. Rows that belong
+        to users are refused: see `as_user` and `as_system`."""
         try:
             with unavailable():
                 async with self._pool.connection() as conn:
@@ -83,10 +80,8 @@ class Database:
 
     @asynccontextmanager
     async def as_system(self) -> AsyncIterator[Connection]:
-        """A transaction that sees the rows of all users. Raises DatabaseUnavailable.
-
-        For accounts, operators and background work only; tests/db/test_rights.py lists the modules that use it.
-        """
+        """A transaction that sees the rows of all users. Raises DatabaseUnavailable. For accounts, operators and
+        background work only; tests/db/test_rights.py lists the modules that use it."""
         async with self.transaction() as conn:
             await see_all_users(conn)
             yield conn

@@ -125,7 +125,6 @@ async def check_rights(conn: Connection) -> None:
 
 
 def missing(gaps: Sequence[Gap]) -> RightsMissing:
-    """The error that says what to run."""
     return RightsMissing([gap.problem for gap in gaps], [gap.statement for gap in gaps])
 
 

@@ -94,7 +94,6 @@ class EmbeddedServer:
         return postmaster_pid(self._cluster)
 
     async def keep_running(self) -> None:
-        """Restart the server whenever it dies."""
         while True:
             await asyncio.sleep(0.5)
             if self.pid() is None:
@@ -224,11 +223,8 @@ class EmbeddedServer:
         return Path(tempfile.gettempdir()) / f"headwater-{name}"
 
     def _own(self, folder: Path) -> None:
-        """Create a folder that only the account which runs PostgreSQL, and root, can enter.
-
-        In a shared temporary folder another user may have created it: links are not followed, and a folder of another
-        user is refused.
-        """
+        """Create a folder that only the account which runs PostgreSQL, and root, can enter. In a shared temporary
+        folder another user may have created it: links are not followed, and a folder of another user is refused."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         owner = self._account.pw_uid if self._account else os.geteuid()
         try:
@@ -254,5 +250,4 @@ class EmbeddedServer:
 
 
 def is_initialised(data_dir: Path) -> bool:
-    """Whether there is a database in this folder."""
     return (data_dir.expanduser().absolute() / "postgres" / "PG_VERSION").exists()

@@ -35,7 +35,6 @@ class Comparison:
 
 
 def field_rows(found: Extracted) -> list[tuple[str, str, str]]:
-    """The fields of a record, each with where it came from."""
     values = {
         "title": found.title,
         "authors": ", ".join(found.authors),

@@ -49,8 +49,6 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """A page with what its fields are read from."""
-
     tree: HtmlElement
     url: str
     article: Mapping[str, object]

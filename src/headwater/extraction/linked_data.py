@@ -22,7 +22,6 @@ _TRAILING_COMMA = re.compile(r",\s*([}\]])")
 
 
 def read_scripts(tree: HtmlElement) -> list[object]:
-    """Every JSON-LD script of a page that can be read."""
     found: list[object] = []
     for number, script in enumerate(tree.iter("script")):
         if number > 50 * MAX_SCRIPTS or len(found) >= MAX_SCRIPTS:

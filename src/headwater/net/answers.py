@@ -87,7 +87,6 @@ def is_challenge(status: int, headers: Mapping[str, str], body: bytes) -> bool:
 
 
 def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> FailureClass:
-    """The class of failure of a response that is not what was requested."""
     if is_challenge(status, headers, body):
         return FailureClass.BOT_CHALLENGE
     if 400 <= status < 500:

@@ -33,10 +33,8 @@ async def read_beginning(answer: aiohttp.ClientResponse, url: str, first_bytes: 
 
 
 async def read_error_page(answer: aiohttp.ClientResponse, url: str, until: float | None) -> bytes:
-    """As much as arrives soon. A body that stalls, breaks off or cannot be decompressed does not hide its status.
-
-    At most half of the remaining time is spent on it, so that the caller does not get a timeout instead.
-    """
+    """As much as arrives soon. A body that stalls, breaks off or cannot be decompressed does not hide its status. At
+    most half of the remaining time is spent on it, so that the caller does not get a timeout instead."""
     body = bytearray()
     left = inf if until is None else until - asyncio.get_running_loop().time()
     with suppress(aiohttp.ClientError, FetchError, TimeoutError):

@@ -87,10 +87,8 @@ class Client:
         self, url: str, *, within: timedelta, max_bytes: int, headers: Mapping[str, str] | None = None,
         turn: Turn | None = None,
     ) -> Response:  # fmt: skip
-        """The response at the end of at most five redirects. Raises FetchError, and what `turn` raises.
-
-        `turn` is awaited before each request but the first; that time is not part of `within`.
-        """
+        """The response at the end of at most five redirects. Raises FetchError, and what `turn` raises. `turn` is
+        awaited before each request but the first; that time is not part of `within`."""
         async with _in_time(url, within) as limit:
             return await self._follow(_followable(url), _Request(limit, max_bytes, headers or {}, turn=turn))
 

@@ -88,10 +88,8 @@ class BlockedName(BlockedAddress):
 
 
 def check_target(host: str, port: int, *, allow_loopback: bool) -> None:
-    """Raises BlockedAddress for a URL's host and port that are blocked as written.
-
-    Names are not resolved here: `check_address` checks each address of a name when it is connected to.
-    """
+    """Raises BlockedAddress for a URL's host and port that are blocked as written. Names are not resolved here:
+    `check_address` checks each address of a name when it is connected to."""
     check_port(port)
     if _LIKE_AN_ADDRESS.search(host):
         check_address(host, allow_loopback=allow_loopback)

@@ -16,10 +16,8 @@ class FetchFailure(StrEnum):
 
 
 class FetchError(Exception):
-    """There is no response. The kind can be stored and counted; the detail is for people.
-
-    `by_name`: what is blocked is where a name led, which may be the doing of our own network.
-    """
+    """There is no response. The kind can be stored and counted; the detail is for people. `by_name`: what is blocked is
+    where a name led, which may be the doing of our own network."""
 
     def __init__(self, url: str, kind: FetchFailure, detail: str, *, by_name: bool = False) -> None:
         super().__init__(f"{url}: {detail}")

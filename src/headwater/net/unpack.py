@@ -155,9 +155,7 @@ class Deflate:
 
 class Members:
     """Concatenated members. Each but the first begins with a magic number; other data after a member is ignored.
-
-    Browsers do the same with gzip, after which some servers send zeros or a line break.
-    """
+    Browsers do the same with gzip, after which some servers send zeros or a line break."""
 
     def __init__(self, begin: Callable[[], GzipMember | ZstdFrame], mark: bytes) -> None:
         self._begin = begin

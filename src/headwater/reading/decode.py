@@ -105,10 +105,8 @@ def incremental_decoder(head: bytes) -> codecs.IncrementalDecoder:
 
 
 def codec_of(label: str) -> str | None:
-    """The codec that browsers use for this label; None for an unknown or refused encoding.
-
-    UTF-16 and UTF-32 are refused: bytes in which a label can be read, one byte a letter, are in neither.
-    """
+    """The codec that browsers use for this label; None for an unknown or refused encoding. UTF-16 and UTF-32 are
+    refused: bytes in which a label can be read, one byte a letter, are in neither."""
     label = label.lower()
     try:
         name = codecs.lookup(_CODECS.get(label, label)).name

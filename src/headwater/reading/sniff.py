@@ -75,7 +75,6 @@ def signature_of(body: bytes) -> Form | None:
 
 
 def describe(body: bytes, form: Form) -> str:
-    """The form for an error message, more precisely if the format is a common one."""
     return next((name for beginning, name in _NAMES.items() if body.startswith(beginning)), form.value)
 
 

@@ -123,8 +123,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def limit_processor_time(limit: timedelta) -> None:
-    """Limit the processor time of the next task to twice the time limit: for a child that outlives its parent, as on
-    macOS, where the parent's clock is gone."""
+    """Limit the next task to twice its time in processor time: for a child that outlives its parent, as on macOS."""
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     allowed = math.ceil(time.process_time() + 2 * limit.total_seconds()) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (_at_most(allowed, most), most))

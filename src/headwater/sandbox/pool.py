@@ -52,10 +52,8 @@ class Sandbox:
         self._forget_the_gone()
 
     async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """What the function returns, from another process. Raises what it raises, Overrun and SandboxClosed.
-
-        When the caller is cancelled, the process is killed.
-        """
+        """What the function returns, from another process. Raises what it raises, Overrun and SandboxClosed. When the
+        caller is cancelled, the process is killed."""
         if getattr(function, "__module__", None) == "__main__":
             raise ValueError(f"{function} is defined in __main__, which no other process runs: move it into a module")
         async with self._turn:

@@ -47,8 +47,6 @@ class TaskRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What every process of one sandbox gets at its start."""
-
     time_limit: timedelta
     memory_limit: int
     growth_limit: int
