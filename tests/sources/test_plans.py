@@ -17,11 +17,13 @@ EVERYTHING: dict[str, Any] = {
     **dict.fromkeys(
         (
             "id", "after", "category", "ingestion_mode", "enabled", "is_system", "is_critical", "moderation_status",
-            "is_active", "feed_active", "state", "text", "host", "fetched_before", "errors_min",
+            "is_active", "feed_active", "state", "reason", "text", "host", "fetched_before", "errors_min",
         )
     ),
     "by_fetch": False,
+    "by_name": False,
     "after_at": "-infinity",
+    "after_name": "",
     "now": START,
     "limit": 51,
 }  # fmt: skip
@@ -49,6 +51,8 @@ async def settled(full: Connection) -> Connection:
     ("wanted", "budget"),
     [
         ({}, 900),
+        ({"by_name": True}, 900),
+        ({"by_name": True, "after": "80000000-0000-0000-0000-000000000000", "after_name": "Source 7"}, 900),
         ({"id": "c4ca4238-a0b9-2382-0dcc-509a6f75849b"}, 20),
         ({"after": "80000000-0000-0000-0000-000000000000"}, 900),
         ({"category": "Politics"}, 1_000),

@@ -15,7 +15,6 @@ from headwater.audit.types import COMMAND_LINE
 from headwater.db import Connection
 from headwater.polling.types import FailureClass
 from headwater.sources import operate
-from headwater.sources.health.store import state as state_store
 from headwater.sources.store import details
 from headwater.sources.types import Changes, Source, SourceFilter
 from headwater.types import SourceState
@@ -41,21 +40,17 @@ async def a_source(conn: Connection, name: str) -> Source:
     return await operate.create(conn, wanted=wanted, actor=COMMAND_LINE, now=START)
 
 
-async def test_api_list_page_command_line_and_metrics_use_the_same_word(conn: Connection) -> None:
+async def test_lists_command_line_and_metrics_use_the_same_word(conn: Connection) -> None:
     for name, statement in CASES.items():
         source = await a_source(conn, name)
         await conn.execute(statement, {"id": source.id})
 
     api = {one.name: one.status for one in await details.list_details(conn, wanted=SourceFilter(), now=START, limit=10)}
     command_line = {one.name: one.state for one in await details.list_health(conn)}
-    pages = {
-        one.name: one.state
-        for one in (await state_store.list_sources(conn, wanted=SourceFilter(), after=None, limit=10)).sources
-    }
     counted = (await facts.read_facts(conn, now=START, limits=Thresholds())).counts.states
 
     assert set(CASES) == set(SourceState)
-    assert api == command_line == pages == {name: name for name in CASES}
+    assert api == command_line == {name: name for name in CASES}
     assert counted == dict.fromkeys(CASES, 1)
 
 
@@ -77,10 +72,8 @@ async def test_a_disabled_source_is_never_due_in_the_year_9999(conn: Connection)
 
     listed = await details.list_health(conn)
     told = await details.list_details(conn, wanted=SourceFilter(), now=START, limit=10)
-    lines = (await state_store.list_sources(conn, wanted=SourceFilter(), after=None, limit=10)).sources
 
     assert {one.next_poll_at for one in (*listed, *told)} == {None}
-    assert {one.next_try_at for one in lines} == {None}
     assert {one.name: one.reason for one in listed} == {"whole": None, "feed": "closed"}
 
 
@@ -129,9 +122,7 @@ async def test_on_a_paused_host_the_next_try_is_not_before_the_pause_is_over(con
 
     listed = [one.next_poll_at for one in await details.list_health(conn)]
     detailed = (await details.find_details(conn, source_id=source.id, now=START)).next_poll_at
-    line = await state_store.find_line(conn, source_id=source.id)
-    assert line is not None
-    assert [*listed, detailed, line.next_try_at] == [until] * 3
+    assert [*listed, detailed] == [until] * 2
 
     await conn.execute("UPDATE feed_state SET next_poll_at = '9999-12-31 00:00+00'")
     assert (await details.find_details(conn, source_id=source.id, now=START)).next_poll_at is None

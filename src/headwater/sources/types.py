@@ -52,7 +52,11 @@ class Source:
 
     @property
     def badge(self) -> str:
-        return badge_of(self.feed_url, self.sitemap_url, self.ingestion_mode)
+        """How its articles are found: `feed`, `sitemap+spider` and the like."""
+        lists = [name for name, url in (("feed", self.feed_url), ("sitemap", self.sitemap_url)) if url]
+        if not lists and self.reads_lists:
+            lists = ["sitemap"]
+        return "+".join([*lists, *(["spider"] if self.follows_links else [])])
 
     @property
     def follows_links(self) -> bool:
@@ -62,14 +66,6 @@ class Source:
     def reads_lists(self) -> bool:
         """Whether its feed and sitemaps are read."""
         return self.ingestion_mode != IngestionMode.SPIDER
-
-
-def badge_of(feed_url: str | None, sitemap_url: str | None, mode: IngestionMode) -> str:
-    """How a source's articles are found: `feed`, `sitemap+spider` and the like."""
-    lists = [name for name, url in (("feed", feed_url), ("sitemap", sitemap_url)) if url]
-    if not lists and mode != IngestionMode.SPIDER:
-        lists = ["sitemap"]
-    return "+".join([*lists, *(["spider"] if mode != IngestionMode.FEED else [])])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,10 +188,11 @@ class SourceOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """The last source of a page of a list, and the time of its last success."""
+    """The last source of a page of a list, with what the list may be ordered by."""
 
     id: UUID
     last_fetched_at: datetime | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +203,7 @@ class SourceFilter:
     feed_active: bool | None = None
     is_active: bool | None = None
     enabled: bool | None = None
-    category: str | None = None
+    category: str | None = None  # empty: without one
     ingestion_mode: IngestionMode | None = None
     is_system: bool | None = None
     is_critical: bool | None = None

@@ -1,14 +1,12 @@
 """Health of sources, for the operators' pages. Pure data."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from uuid import UUID
 
 from headwater.polling.policy import Policy
 from headwater.polling.types import FeedState, HostState
-from headwater.sources.types import IngestionMode, badge_of
 from headwater.types import SourceId, SourceState
 
 SUCCESSES = frozenset({"polled", "not_modified"})
@@ -171,44 +169,6 @@ class Queues:
     urls_pending: int
     urls_failed: int
     urls_dead: int
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLine:
-    id: SourceId
-    name: str
-    sort_name: str
-    address: str
-    feed_url: str | None
-    sitemap_url: str | None
-    ingestion_mode: IngestionMode
-    category: str | None
-    state: SourceState
-    reason: str | None
-    last_error: str | None
-    next_try_at: datetime | None
-    last_polled_at: datetime | None
-    last_succeeded_at: datetime | None
-    consecutive_errors: int
-    is_system: bool
-
-    @property
-    def badge(self) -> str:
-        return badge_of(self.feed_url, self.sitemap_url, self.ingestion_mode)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceCursor:
-    """The end of a page of the list. Sorted by last success, `sort_name` is that time, or empty."""
-
-    sort_name: str
-    id: UUID
-
-
-@dataclass(frozen=True, slots=True)
-class SourcePage:
-    sources: Sequence[SourceLine]
-    next: SourceCursor | None
 
 
 @dataclass(frozen=True, slots=True)

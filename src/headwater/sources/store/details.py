@@ -60,23 +60,26 @@ async def list_health(conn: Connection) -> list[SourceDetails]:
 
 
 async def list_details(
-    conn: Connection, *, wanted: SourceFilter, now: datetime, after: SourcePlace | None = None, limit: int = 1
-) -> list[SourceDetails]:
-    """Sources that match the filter, the newest first unless another order is given.
+    conn: Connection, *, wanted: SourceFilter, now: datetime, after: SourcePlace | None = None, limit: int = 1,
+    by_name: bool = False,
+) -> list[SourceDetails]:  # fmt: skip
+    """Sources that match the filter, in its order; without one by name, or the newest first.
 
     `feed_active` includes feeds whose cooldown is over.
     """
     statement = f"""
         {_DETAILS}
         WHERE (%(id)s::uuid IS NULL OR sources.id = %(id)s)
-            AND (%(after)s::uuid IS NULL OR %(by_fetch)s OR sources.id < %(after)s)
+            AND (%(after)s::uuid IS NULL OR %(by_fetch)s OR %(by_name)s OR sources.id < %(after)s)
+            AND (%(after)s::uuid IS NULL OR NOT %(by_name)s
+                OR (lower(name), sources.id) > (lower(%(after_name)s), %(after)s))
             AND (%(after)s::uuid IS NULL OR NOT %(by_fetch)s
                 OR (coalesce(last_succeeded_at, other.last_read_at, '-infinity'), sources.id)
                     < (%(after_at)s::timestamptz, %(after)s))
             AND (%(fetched_before)s::timestamptz IS NULL
                 OR coalesce(last_succeeded_at, other.last_read_at) < %(fetched_before)s)
             AND (%(errors_min)s::integer IS NULL OR coalesce(consecutive_errors, 0) >= %(errors_min)s)
-            AND (%(category)s::text IS NULL OR category = %(category)s)
+            AND (%(category)s::text IS NULL OR category = %(category)s OR (%(category)s = '' AND category IS NULL))
             AND (%(ingestion_mode)s::text IS NULL OR ingestion_mode = %(ingestion_mode)s)
             AND (%(enabled)s::boolean IS NULL OR enabled = %(enabled)s)
             AND (%(is_system)s::boolean IS NULL OR is_system = %(is_system)s)
@@ -87,6 +90,10 @@ async def list_details(
                 OR (coalesce(sources.feed_url, '') <> '' AND enabled
                     AND (feed_disabled_at IS NULL OR coalesce(off_until <= %(now)s, false))) = %(feed_active)s)
             AND (%(state)s::text IS NULL OR now_at.state = %(state)s)
+            AND (%(reason)s::text IS NULL OR %(reason)s = CASE now_at.state
+                WHEN 'auto_disabled' THEN feed_disable_reason
+                WHEN 'failing' THEN coalesce(last_error_type, split_part(other.error, ':', 1))
+            END)
             -- Repeated in terms of the indexed columns.
             AND (%(state)s::text IS DISTINCT FROM 'auto_disabled' OR feed_disabled_at IS NOT NULL)
             AND (%(state)s::text IS DISTINCT FROM 'disabled' OR NOT enabled OR feed_disabled_at IS NOT NULL)
@@ -100,14 +107,15 @@ async def list_details(
                 SELECT id FROM sources
                 WHERE feed_url_key IS NULL AND lower(substring(url FROM '^[^:]+://([^/:?#]+)')) = lower(%(host)s)
             )))
-        ORDER BY
+        ORDER BY CASE WHEN %(by_name)s THEN lower(name) END, CASE WHEN %(by_name)s THEN sources.id END,
             CASE WHEN %(by_fetch)s THEN coalesce(last_succeeded_at, other.last_read_at, '-infinity') END DESC,
             sources.id DESC
         LIMIT %(limit)s
     """
     after_at = after.last_fetched_at if after and after.last_fetched_at else "-infinity"
-    place = {"after": after.id if after else None, "after_at": after_at, "limit": limit}
-    values = {**asdict(wanted), **place, "by_fetch": wanted.order is SourceOrder.LAST_FETCHED, "now": now}
+    place = {"after": after and after.id, "after_at": after_at, "after_name": after.name if after else ""}
+    orders = {"by_fetch": wanted.order is SourceOrder.LAST_FETCHED, "by_name": by_name and wanted.order is None}
+    values = {**asdict(wanted), **place, **orders, "now": now, "limit": limit}
     return await fetch_all(conn, SourceDetails, statement, values, prepare=False)  # each filter has its own plan
 
 

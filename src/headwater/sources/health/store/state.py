@@ -1,9 +1,7 @@
 """The state of sources, hosts and queues, for the operators' pages."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
-from typing import Final
 from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_rows
@@ -14,29 +12,10 @@ from headwater.polling.policy import policy_of
 from headwater.polling.store import claims as feed_claims
 from headwater.polling.store.rows import claimed_feed
 from headwater.polling.types import ClaimedFeed, PollingOptions
-from headwater.sources.health.types import (
-    ComingBack,
-    FeedHealth,
-    PausedHost,
-    Period,
-    PollEvent,
-    Queues,
-    SourceCursor,
-    SourceLine,
-    SourcePage,
-    Tally,
-    Uptime,
-)  # fmt: skip
-from headwater.sources.types import SourceFilter, SourceOrder
+from headwater.sources.health.types import ComingBack, FeedHealth, PausedHost, Period, PollEvent, Queues, Tally, Uptime
 from headwater.types import SourceId
 
 NO_WORKER = UUID(int=0)
-_LINES: Final = """
-    SELECT id, name, sort_name, address, feed_url, sitemap_url, ingestion_mode, category, state, coalesce(reason,
-        feed_disable_reason) AS reason, last_error, next_try(next_try_at, host) AS next_try_at, last_polled_at,
-        last_succeeded_at, consecutive_errors, is_system
-    FROM source_health
-"""
 
 
 async def tally(conn: Connection) -> Sequence[Tally]:
@@ -98,44 +77,9 @@ async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
     return found
 
 
-async def list_sources(conn: Connection, *, wanted: SourceFilter, after: SourceCursor | None, limit: int) -> SourcePage:
-    """Sources by name, or the latest success first."""
-    by_fetch = wanted.order is SourceOrder.LAST_FETCHED
-    statement = f"""
-        {_LINES}
-        WHERE (%(state)s::text IS NULL OR state = %(state)s)
-            AND (%(reason)s::text IS NULL OR reason = %(reason)s)
-            AND (%(category)s::text IS NULL OR coalesce(category, '') = %(category)s)
-            AND (%(host)s::text IS NULL OR host = %(host)s)
-            AND (%(text)s::text IS NULL OR strpos(lower(name || ' ' || address), lower(%(text)s)) > 0)
-            AND (%(fetched_before)s::timestamptz IS NULL OR last_succeeded_at < %(fetched_before)s)
-            AND (%(errors_min)s::integer IS NULL OR consecutive_errors >= %(errors_min)s)
-            AND (%(after_name)s::text IS NULL OR %(by_fetch)s OR (sort_name, id) > (%(after_name)s, %(after_id)s::uuid))
-            AND (%(after_at)s::timestamptz IS NULL
-                OR (coalesce(last_succeeded_at, '-infinity'), id) < (%(after_at)s, %(after_id)s::uuid))
-        ORDER BY CASE WHEN %(by_fetch)s THEN coalesce(last_succeeded_at, '-infinity') END DESC,
-            CASE WHEN %(by_fetch)s THEN id END DESC, CASE WHEN NOT %(by_fetch)s THEN sort_name END,
-            CASE WHEN NOT %(by_fetch)s THEN id END
-        LIMIT %(limit)s + 1
-    """
-    after_at = (after.sort_name or "-infinity") if after and by_fetch else None
-    place = {"after_at": after_at, "after_name": after and after.sort_name, "after_id": after and after.id}
-    values = {**asdict(wanted), **place, "by_fetch": by_fetch, "limit": limit}
-    found = await fetch_all(conn, SourceLine, statement, values, prepare=False)  # each order has its own plan
-    if len(found) <= limit:
-        return SourcePage(found, None)
-    last = found[limit - 1]
-    fetched = last.last_succeeded_at.isoformat() if last.last_succeeded_at else ""
-    return SourcePage(found[:limit], SourceCursor(fetched if by_fetch else last.sort_name, last.id))
-
-
 async def list_categories(conn: Connection) -> Sequence[str]:
     statement = "SELECT DISTINCT category FROM sources WHERE category IS NOT NULL ORDER BY category"
     return await fetch_column(conn, statement)
-
-
-async def find_line(conn: Connection, *, source_id: SourceId) -> SourceLine | None:
-    return await fetch_one(conn, SourceLine, _LINES + " WHERE id = %(id)s", {"id": source_id})
 
 
 async def find_claimed(conn: Connection, *, source_id: SourceId) -> ClaimedFeed | None:

@@ -27,10 +27,10 @@ from headwater.polling.types import FailureClass, PollingOptions
 from headwater.sources import operate
 from headwater.sources.health.decide import describe
 from headwater.sources.health.store import state as state_store
-from headwater.sources.health.types import Period, SourceCursor
-from headwater.sources.store import sources, suggestions
+from headwater.sources.health.types import Period
+from headwater.sources.store import details, sources, suggestions
 from headwater.sources.trial import Trials
-from headwater.sources.types import Changes, IngestionMode, SourceFilter, SourceOrder
+from headwater.sources.types import Changes, IngestionMode, SourceDetails, SourceFilter, SourceOrder, SourcePlace
 from headwater.types import SourceId, SourceState
 from headwater.urls import masked
 from headwater.web.errors import fragment
@@ -112,15 +112,16 @@ async def list_page(request: AnyRequest, database: Db, clock: Now, after: FromQu
     filters = Filters(**{name: _plain(request.query_params.get(name, "")) for name in Filters.__slots__})
     wanted = filters.wanted(clock())
     async with database.as_system() as conn:
-        found = await state_store.list_sources(conn, wanted=wanted, after=_cursor(after, wanted), limit=PER_PAGE)
+        place, limit = _place(after, wanted), PER_PAGE + 1
+        found = await details.list_details(conn, wanted=wanted, now=clock(), after=place, limit=limit, by_name=True)
         categories = await state_store.list_categories(conn)
     context = {
         "user": request.user,
         "now": clock(),
-        "found": found,
+        "sources": found[:PER_PAGE],
         "filters": filters,
         "after": _plain(after),
-        "next": f"{found.next.id}:{found.next.sort_name}" if found.next else "",
+        "next": _cursor(found[PER_PAGE - 1], wanted) if len(found) > PER_PAGE else "",
         "categories": categories,
         "states": list(SourceState),
         "reasons": list(FailureClass),
@@ -144,14 +145,15 @@ async def enable_all(request: AnyRequest, data: URLEncodedBody[Filters], databas
     if wanted.state not in {SourceState.AUTO_DISABLED, SourceState.DISABLED}:
         raise Invalid("Choose a status first: auto-disabled or disabled.")
     async with database.as_system() as conn:
-        found = await state_store.list_sources(conn, wanted=wanted, after=None, limit=ENABLED_AT_ONCE)
+        limit = ENABLED_AT_ONCE + 1
+        found = await details.list_details(conn, wanted=wanted, now=clock(), limit=limit, by_name=True)
     enabled = 0
-    for line in found.sources:
+    for line in found[:ENABLED_AT_ONCE]:
         with suppress(NotApproved, NotFound):  # rejected or deleted since it was listed
             async with open_source(database, line.id) as (conn, source):
                 await operate.enable_whole(conn, source, actor=actor_of(request), now=clock())
             enabled += 1
-    more = " There are more: press again." if found.next else ""
+    more = " There are more: press again." if len(found) > ENABLED_AT_ONCE else ""
     return _notice(f"{count(enabled, 'source')} enabled.{more}")
 
 
@@ -171,7 +173,7 @@ async def source_page(
         context = {
             "now": now,
             "source": source,
-            "line": await state_store.find_line(conn, source_id=source.id),
+            "line": await details.find_details(conn, source_id=source.id, now=now),
             "feed": feed,
             "description": describe(feed, polling_options, now) if feed else None,
             "polls": polls,
@@ -275,13 +277,17 @@ def _notice(message: str) -> Template:
     return Template("admin/said.html", context={"message": message}, headers=CHANGED)
 
 
-def _cursor(text: str, wanted: SourceFilter) -> SourceCursor | None:
+def _cursor(last: SourceDetails, wanted: SourceFilter) -> str:
+    fetched = last.last_succeeded_at.isoformat() if last.last_succeeded_at else ""
+    return f"{last.id}:{fetched if wanted.order else last.name}"
+
+
+def _place(cursor: str, wanted: SourceFilter) -> SourcePlace | None:
     """The start of a page; an invalid cursor is the first page."""
-    id_, colon, name = _plain(text).partition(":")
+    id_, colon, last = _plain(cursor).partition(":")
     try:
-        if wanted.order and name and datetime.fromisoformat(name).tzinfo is None:
-            return None
-        return SourceCursor(name, UUID(id_)) if colon else None
+        at = datetime.fromisoformat(last) if wanted.order and last else None
+        return SourcePlace(UUID(id_), at, last) if colon and (at is None or at.tzinfo) else None
     except ValueError:
         return None
 
