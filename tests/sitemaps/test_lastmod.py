@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.sitemaps.newest import read_lastmod
+from headwater.sitemaps.read import read_lastmod
 from tests.clock import START
 
 

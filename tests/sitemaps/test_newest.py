@@ -3,7 +3,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.sitemaps.newest import Newest
+from headwater.sitemaps.read import Newest
 from headwater.sitemaps.types import ListedUrl
 from tests.clock import START
 

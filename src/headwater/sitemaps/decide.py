@@ -21,13 +21,9 @@ def page_submissions(page: ClaimedBody, source: SitemapSource | None, listed: Se
 
 
 def child_submissions(
-    page: ClaimedBody,
-    source: SitemapSource | None,
-    children: Sequence[ListedUrl],
-    known: Mapping[str, Reading],
-    queued: Collection[str],
-    left: int,
-) -> list[Submission]:
+    page: ClaimedBody, source: SitemapSource | None, children: Sequence[ListedUrl], known: Mapping[str, Reading],
+    queued: Collection[str], left: int,
+) -> list[Submission]:  # fmt: skip
     """The sitemaps of an index that are worth a request, the newest first, within the rest of the day's budget.
 
     A queued one has its own schedule; a retired one is read again if its date is later.

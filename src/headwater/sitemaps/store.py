@@ -11,41 +11,30 @@ from headwater.urls import url_key
 
 
 async def find_source(conn: Connection, *, source_id: SourceId) -> SitemapSource | None:
-    return await fetch_one(
-        conn,
-        SitemapSource,
-        """
-        SELECT id, array_remove(ARRAY[url, feed_url, sitemap_url], NULL) AS addresses, article_url_patterns,
-            priority, enabled
-        FROM sources
-        WHERE id = %(id)s
+    statement = """
+        SELECT id, array_remove(ARRAY[url, feed_url, sitemap_url], NULL) AS addresses, article_url_patterns, priority,
+            enabled
+        FROM sources WHERE id = %(id)s
         FOR KEY SHARE  -- it is not deleted while what was read for it is written
-        """,
-        {"id": source_id},
-    )
+    """
+    return await fetch_one(conn, SitemapSource, statement, {"id": source_id})
 
 
 async def find_readings(conn: Connection, *, urls: Sequence[str]) -> dict[str, Reading]:
     """The stored results of these sitemaps, by URL."""
+    statement = """
+        SELECT url_key, url, source_id, last_read_at, url_count, new_count, newest_lastmod, idle_since,
+            unproductive_reads, retired_at
+        FROM sitemaps WHERE url_key = ANY(%(keys)b::bytea[])
+    """
     keys = {url: url_key(url) for url in urls}
-    async with conn.cursor() as cur:
-        await cur.execute(
-            """
-            SELECT url_key, url, source_id, last_read_at, url_count, new_count, newest_lastmod, idle_since,
-                unproductive_reads, retired_at
-            FROM sitemaps
-            WHERE url_key = ANY(%(keys)b::bytea[])
-            """,
-            {"keys": list(keys.values())},
-        )
-        found = {row[0]: Reading(*row[1:]) for row in await cur.fetchall()}
+    cur = await conn.execute(statement, {"keys": list(keys.values())})
+    found = {row[0]: Reading(*row[1:]) for row in await cur.fetchall()}
     return {url: found[key] for url, key in keys.items() if key in found}
 
 
 async def keep_reading(conn: Connection, *, reading: Reading) -> None:
-    """Store the results of reading a sitemap in place of the last ones."""
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO sitemaps (
             url_key, source_id, url, last_read_at, url_count, new_count, newest_lastmod, idle_since,
             unproductive_reads, retired_at
@@ -59,34 +48,27 @@ async def keep_reading(conn: Connection, *, reading: Reading) -> None:
             url_count = excluded.url_count, new_count = excluded.new_count, newest_lastmod = excluded.newest_lastmod,
             idle_since = excluded.idle_since, unproductive_reads = excluded.unproductive_reads,
             retired_at = excluded.retired_at
-        """,
-        {"url_key": url_key(reading.url), **asdict(reading)},
-    )
+    """
+    await conn.execute(statement, {"url_key": url_key(reading.url), **asdict(reading)})
 
 
 async def spend(conn: Connection, *, source_id: SourceId, now: datetime, requests: int) -> int:
     """Add requests for sitemaps to the source's count of the day. Returns the new count."""
-    return await fetch_value(
-        conn,
-        """
+    statement = """
         INSERT INTO sitemap_state (source_id, last_read_at, day, spent)
         VALUES (%(source_id)s, %(now)s, (%(now)s::timestamptz AT TIME ZONE 'UTC')::date, %(requests)s)
         ON CONFLICT (source_id) DO UPDATE
         SET last_read_at = excluded.last_read_at, day = excluded.day,
             spent = excluded.spent + CASE WHEN sitemap_state.day = excluded.day THEN sitemap_state.spent ELSE 0 END
         RETURNING spent
-        """,
-        {"source_id": source_id, "now": now, "requests": requests},
-    )
+    """
+    return await fetch_value(conn, statement, {"source_id": source_id, "now": now, "requests": requests})
 
 
 async def forget_readings_of(conn: Connection, *, source_id: SourceId, limit: int) -> int:
     """Delete the results of a removed source's sitemaps. Returns how many."""
-    cur = await conn.execute(
-        """
+    statement = """
         DELETE FROM sitemaps
         WHERE url_key = ANY(ARRAY(SELECT url_key FROM sitemaps WHERE source_id = %(source_id)s LIMIT %(limit)s))
-        """,
-        {"source_id": source_id, "limit": limit},
-    )
-    return cur.rowcount
+    """
+    return (await conn.execute(statement, {"source_id": source_id, "limit": limit})).rowcount

@@ -20,8 +20,7 @@ class UnreadableSitemap(Exception):
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
-        self.reason = reason
-        self.detail = detail
+        self.reason, self.detail = reason, detail
 
 
 @dataclass(frozen=True, slots=True)

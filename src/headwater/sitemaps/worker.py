@@ -40,23 +40,13 @@ class SitemapResult:
 
 
 class SitemapReader:
-    """The sitemaps stage."""
-
     name = "sitemaps"
 
     def __init__(
-        self,
-        database: Database,
-        sandbox: Sandbox,
-        clock: Clock,
-        options: SitemapOptions,
-        frontier_options: FrontierOptions,
+        self, database: Database, sandbox: Sandbox, clock: Clock, options: SitemapOptions, frontier: FrontierOptions
     ) -> None:
-        self._database = database
-        self._sandbox = sandbox
-        self._clock = clock
-        self._options = options
-        self._frontier_options = frontier_options
+        self._database, self._sandbox, self._clock = database, sandbox, clock
+        self._options, self._frontier_options = options, frontier
         waiting = BodyQueue(database, clock, PageKind.SITEMAP, options.lease)
         self.claim, self.lag = waiting.claim, waiting.lag
         self.concurrency = options.concurrency
@@ -104,36 +94,30 @@ class SitemapReader:
             return SitemapResult(page, failure="taken_over")
         if is_deleted or (source is not None and not source.enabled):
             return SitemapResult(page, failure=SOURCE_DELETED if is_deleted else SWITCHED_OFF)
-        now, sitemap = self._clock(), read if isinstance(read, Sitemap) else None
-        failure = read if isinstance(read, UnreadableSitemap) else None
+        now = self._clock()
+        sitemap, failure = (read, None) if isinstance(read, Sitemap) else (None, read.reason)
         spent = await store.spend(conn, source_id=source.id, now=now, requests=1) if source else 0
         children: Sequence[ListedUrl] = sitemap.children if sitemap and page.depth < self._options.max_depth else []
         known = await store.find_readings(conn, urls=[page.url, *(child.url for child in children)])
-        before, reason = known.get(page.url), failure.reason if failure else None
-        if failure and before is None and failure.reason != UNREADABLE:
-            await self._settle(conn, Settled.dead(page.url, f"{failure.reason}: {failure.detail}"), now)
-            return SitemapResult(page, failure=reason)
+        if isinstance(read, UnreadableSitemap) and page.url not in known and failure != UNREADABLE:
+            await self._settle(conn, Settled.dead(page.url, f"{read.reason}: {read.detail}"), now)
+            return SitemapResult(page, failure=failure)
         wanted = page_submissions(page, source, sitemap.pages) if sitemap else []
         if children:
             queued = await queue.find_known(conn, urls=[child.url for child in children])
             wanted += child_submissions(page, source, children, known, queued, self._options.budget - spent)
         new = await self._queue(conn, source, wanted, known, now)
-        reading = after_reading(page, before, sitemap, new, now)
-        over = is_over(reading, sitemap, page.depth, self._options, now)
-        await store.keep_reading(conn, reading=replace(reading, retired_at=now if over else None))
-        digest = hashlib.sha256(page.body).digest()
-        settled = Settled.dead(page.url, RETIRED) if over else Settled(page.url, digest, changed=new > 0)
-        await self._settle(conn, settled, now)
-        return SitemapResult(page, reading.url_count if sitemap else 0, new, over, reason)
+        reading = after_reading(page, known.get(page.url), sitemap, new, now)
+        is_retired = is_over(reading, sitemap, page.depth, self._options, now)
+        await store.keep_reading(conn, reading=replace(reading, retired_at=now if is_retired else None))
+        read_again = Settled(page.url, hashlib.sha256(page.body).digest(), changed=new > 0)
+        await self._settle(conn, Settled.dead(page.url, RETIRED) if is_retired else read_again, now)
+        return SitemapResult(page, reading.url_count if sitemap else 0, new, is_retired, failure)
 
     async def _queue(
-        self,
-        conn: Connection,
-        source: SitemapSource | None,
-        wanted: Sequence[Submission],
-        known: Mapping[str, Reading],
-        now: datetime,
-    ) -> int:
+        self, conn: Connection, source: SitemapSource | None, wanted: Sequence[Submission],
+        known: Mapping[str, Reading], now: datetime,
+    ) -> int:  # fmt: skip
         """Queue URLs; retired sitemaps that have changed since are retried. Returns how many are new."""
         if not wanted:
             return 0
@@ -142,13 +126,10 @@ class SitemapReader:
         again = {one.url: locate(one.url).key.id for one in wanted if one.url in retired}
         if again:
             await changes.retry(conn, ids=list(again.values()), now=now)
-        new = [
-            one.kind
-            for one, result in zip(wanted, results, strict=True)
-            if result.fate is Fate.QUEUED or result.url in again
-        ]
-        if source is not None and (asked := new.count(PageKind.SITEMAP)):
-            await store.spend(conn, source_id=source.id, now=now, requests=asked)
+        pairs = zip(wanted, results, strict=True)
+        new = [one.kind for one, result in pairs if result.fate is Fate.QUEUED or result.url in again]
+        if source is not None and (requests := new.count(PageKind.SITEMAP)):
+            await store.spend(conn, source_id=source.id, now=now, requests=requests)
         return len(new)
 
     async def _settle(self, conn: Connection, settled: Settled, now: datetime) -> None:

@@ -8,31 +8,23 @@ from headwater.types import SourceId
 
 
 async def find_source(conn: Connection, *, source_id: SourceId) -> SpiderSource | None:
-    return await fetch_one(
-        conn,
-        SpiderSource,
-        """
+    statement = """
         SELECT id, array_remove(ARRAY[url, feed_url], NULL) AS addresses, ingestion_mode, article_url_patterns,
             external_links, max_depth, page_budget, priority, enabled
-        FROM sources
-        WHERE id = %(id)s
+        FROM sources WHERE id = %(id)s
         FOR KEY SHARE  -- it is not deleted while what was read for it is written
-        """,
-        {"id": source_id},
-    )
+    """
+    return await fetch_one(conn, SpiderSource, statement, {"id": source_id})
 
 
 async def spend(conn: Connection, *, source_id: SourceId, now: datetime, pages: int) -> int:
     """Add new pages to the source's count of the day. Returns the new count."""
-    return await fetch_value(
-        conn,
-        """
+    statement = """
         INSERT INTO spider_state (source_id, last_read_at, day, spent)
         VALUES (%(source_id)s, %(now)s, (%(now)s::timestamptz AT TIME ZONE 'UTC')::date, %(pages)s)
         ON CONFLICT (source_id) DO UPDATE
         SET last_read_at = excluded.last_read_at, day = excluded.day,
             spent = excluded.spent + CASE WHEN spider_state.day = excluded.day THEN spider_state.spent ELSE 0 END
         RETURNING spent
-        """,
-        {"source_id": source_id, "now": now, "pages": pages},
-    )
+    """
+    return await fetch_value(conn, statement, {"source_id": source_id, "now": now, "pages": pages})

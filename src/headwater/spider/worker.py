@@ -36,23 +36,13 @@ class SpiderResult:
 
 
 class Spider:
-    """The spider stage."""
-
     name = "spider"
 
     def __init__(
-        self,
-        database: Database,
-        sandbox: Sandbox,
-        clock: Clock,
-        options: SpiderOptions,
-        frontier_options: FrontierOptions,
+        self, database: Database, sandbox: Sandbox, clock: Clock, options: SpiderOptions, frontier: FrontierOptions
     ) -> None:
-        self._database = database
-        self._sandbox = sandbox
-        self._clock = clock
-        self._options = options
-        self._frontier_options = frontier_options
+        self._database, self._sandbox, self._clock = database, sandbox, clock
+        self._options, self._frontier_options = options, frontier
         waiting = BodyQueue(database, clock, PageKind.LIST, options.lease)
         self.claim, self.lag = waiting.claim, waiting.lag
         self.concurrency = options.concurrency
