@@ -48,7 +48,7 @@ SEES_ALL_USERS = {
     "library/summaries/writer.py": "counts the calls that all readers together make to the service",
     "removal/worker.py": "deletes the rows of deleted users and sources",
     "retention/worker.py": "keeps what users starred, and deletes old events and clicks",
-    "sources/catalogue/load.py": "operators' actions on sources ask whether anybody follows them",
+    "sources/catalogue.py": "operators' actions on sources ask whether anybody follows them",
     "sources/custom/submit.py": "a suggestion reads the karma of its submitter",
     "sources/importing.py": "finds running imports, holds the account and claims a line before it acts as the user",
     "sources/mover.py": "subscriptions of a merged source move to the other",

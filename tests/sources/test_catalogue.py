@@ -9,9 +9,7 @@ from headwater.audit.types import COMMAND_LINE, AuditAction
 from headwater.db import Database
 from headwater.errors import Invalid
 from headwater.sources import follow, operate
-from headwater.sources.catalogue.load import load
-from headwater.sources.catalogue.read import read_catalogue, read_feeds
-from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine, LineFate, Report
+from headwater.sources.catalogue import CatalogueFeed, CatalogueLine, LineFate, Report, load, read_catalogue, read_feeds
 from headwater.sources.store import details, sources
 from headwater.sources.types import Changes
 from tests.clock import START, MovableClock

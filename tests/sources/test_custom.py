@@ -27,13 +27,11 @@ from headwater.errors import (
 )
 from headwater.polling.store import claims as feed_claims
 from headwater.sources import operate
-from headwater.sources.catalogue.load import load
-from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine, LineFate
+from headwater.sources.catalogue import CatalogueFeed, CatalogueLine, LineFate, load
 from headwater.sources.custom import judge
+from headwater.sources.custom import store as custom_store
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.judge import hints_of
-from headwater.sources.custom.store import domains, submissions
-from headwater.sources.custom.store import public as public_store
 from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import CustomFeed, ModerationStatus, Proposal, QueueFilter, Shown
 from headwater.sources.follow import follow
@@ -96,7 +94,7 @@ class World:
 
     async def own(self, user: User) -> list[CustomFeed]:
         async with self.database.as_user(user.id) as conn:
-            return await submissions.list_own(conn, limit=50)
+            return await custom_store.list_own(conn, limit=50)
 
     async def karma(self, user: User) -> int:
         async with self.database.as_system() as conn:
@@ -112,7 +110,7 @@ class World:
 
     async def public(self, user: User) -> list[str]:
         async with self.database.as_system() as conn:
-            return [one.name for one in await public_store.list_public(conn, user_id=user.id, limit=20, offset=0)]
+            return [one.name for one in await custom_store.list_public(conn, user_id=user.id, limit=20, offset=0)]
 
     async def actions(self) -> list[tuple[str, str]]:
         async with self.database.as_system() as conn:
@@ -411,7 +409,7 @@ async def test_what_is_no_feed_is_told_in_a_sentence(world: World, what: str) ->
     assert set(refused.value.problems) == {"url"}
     assert refused.value.problems["url"].startswith(("The ", "This is not a feed: ", "It redirects"))
     async with world.database.as_system() as conn:
-        assert await public_store.find_existing(conn, url_keys=[]) is None
+        assert await custom_store.find_existing(conn, url_keys=[]) is None
         cur = await conn.execute("SELECT count(*) FROM sources")
         assert await cur.fetchone() == (0,)
 
@@ -527,7 +525,7 @@ async def test_a_domain_is_blocked_once_and_unblocked_once(world: World) -> None
         await block(world, "www.spam.example")
 
     async with world.database.as_system() as conn:
-        assert [one.domain for one in await domains.list_blocked(conn, limit=10)] == ["spam.example"]
+        assert [one.domain for one in await custom_store.list_blocked(conn, limit=10)] == ["spam.example"]
         await judge.unblock(conn, domain="spam.example", actor=MODERATOR, now=world.clock())
         with pytest.raises(NotFound, match="not blocked"):
             await judge.unblock(conn, domain="spam.example", actor=MODERATOR, now=world.clock())
@@ -544,7 +542,7 @@ async def test_the_queue_is_read_page_by_page_the_oldest_first(world: World) -> 
     names, after = list[str](), None
     async with world.database.as_system() as conn:
         while True:
-            found = await submissions.list_queue(conn, Shown.PENDING, after=after, limit=2)
+            found = await custom_store.list_queue(conn, Shown.PENDING, after=after, limit=2)
             names += [one.name for one in found.submissions]
             after = found.next
             if after is None:
@@ -564,7 +562,7 @@ async def test_the_queue_is_filtered_and_tells_of_the_submitter(world: World) ->
 
     async def names(wanted: QueueFilter) -> list[str]:
         async with world.database.as_system() as conn:
-            found = await submissions.list_queue(conn, Shown.PENDING, wanted=wanted, limit=10)
+            found = await custom_store.list_queue(conn, Shown.PENDING, wanted=wanted, limit=10)
         return [one.name for one in found.submissions]
 
     assert await names(QueueFilter(text="THREE")) == ["Three"]
@@ -572,9 +570,9 @@ async def test_the_queue_is_filtered_and_tells_of_the_submitter(world: World) ->
     assert await names(QueueFilter(submitter_id=ada.id)) == ["Three"]
     assert await names(QueueFilter(host="good.example")) == ["Good News"]
     async with world.database.as_system() as conn:
-        (three, _) = (await submissions.list_queue(conn, Shown.PENDING, limit=10)).submissions
-        decided = await submissions.list_queue(conn, Shown.APPROVED, limit=10)
-        refused = await submissions.list_queue(conn, Shown.REJECTED, limit=10)
+        (three, _) = (await custom_store.list_queue(conn, Shown.PENDING, limit=10)).submissions
+        decided = await custom_store.list_queue(conn, Shown.APPROVED, limit=10)
+        refused = await custom_store.list_queue(conn, Shown.REJECTED, limit=10)
     assert (three.submitter, three.karma, three.approved_count, three.rejected_count) == ("ada@example.com", 1, 1, 1)
     assert {one.status for one in decided.submissions} == {APPROVED}
     assert [(one.reason, one.decided_by_name) for one in refused.submissions] == [(WHY, "mo@example.com")]
@@ -591,7 +589,7 @@ async def test_what_may_be_a_duplicate_is_shown_beside_it(world: World) -> None:
     await block(world, "good.example")
 
     async with world.database.as_system() as conn:
-        waiting = (await submissions.list_queue(conn, Shown.PENDING, limit=10)).submissions
+        waiting = (await custom_store.list_queue(conn, Shown.PENDING, limit=10)).submissions
         hints = await hints_of(conn, waiting, world.clock())
 
     assert [(one.name, one.is_same_host, one.is_same_name) for one in hints.likenesses[feed.id]] == [
@@ -689,9 +687,9 @@ async def test_moderators_see_the_spam_score_with_its_parts_and_the_domains_reco
     feed = await world.suggest(ada, "blog2.farm.example/feed", "Two")
 
     async with world.database.as_system() as conn:
-        waiting = (await submissions.list_queue(conn, Shown.PENDING, limit=10)).submissions
+        waiting = (await custom_store.list_queue(conn, Shown.PENDING, limit=10)).submissions
         hints = await hints_of(conn, waiting, world.clock())
-        decided = (await submissions.list_queue(conn, Shown.REJECTED, limit=10)).submissions
+        decided = (await custom_store.list_queue(conn, Shown.REJECTED, limit=10)).submissions
         earlier = await hints_of(conn, decided, world.clock())
 
     domain, score = hints.domains[feed.id], hints.scores[feed.id]

@@ -11,7 +11,7 @@ from headwater.frontier.store import listing, queue
 from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, UrlFilter
 from headwater.library.store import subscriptions
 from headwater.library.types import FeedsQuery, FeedStatus
-from headwater.sources.custom.store import public
+from headwater.sources.custom import store as custom_store
 from headwater.sources.follow import change_ingestion, enable, find, follow, move
 from headwater.sources.store.details import list_health
 from headwater.sources.store.sources import list_all
@@ -185,8 +185,8 @@ async def test_a_site_without_a_feed_shows_how_many_articles_it_has(conn: Connec
     await subscribe(conn, user_id, source.id)
     await list_articles(conn, source.id, f"{SITE}1", f"{SITE}2")
 
-    (discovered,) = await public.list_public(conn, user_id=user_id, limit=10, offset=0)
-    found = await public.find_public(conn, source_id=source.id, user_id=user_id)
+    (discovered,) = await custom_store.list_public(conn, user_id=user_id, limit=10, offset=0)
+    found = await custom_store.find_public(conn, source_id=source.id, user_id=user_id)
     await speak_for(conn, user_id)
     (followed,) = await subscriptions.list_feeds(conn, query=FeedsQuery("", FeedStatus.ALL, 1), limit=10)
 

@@ -11,8 +11,8 @@ from headwater.accounts.decide import email_key
 from headwater.accounts.store import users
 from headwater.accounts.types import Role, User
 from headwater.db import Database
+from headwater.sources.custom import store as custom_store
 from headwater.sources.custom.inspect import Inspector
-from headwater.sources.custom.store import submissions
 from headwater.sources.custom.submit import submit
 from headwater.sources.custom.types import CustomFeed, Proposal
 from headwater.sources.follow import follow
@@ -97,7 +97,7 @@ class Desk:
 
     async def status(self) -> list[tuple[str, str | None]]:
         async with self.database.as_user(self.ada.id) as conn:
-            return [(one.status.value, one.reason) for one in await submissions.list_own(conn, limit=50)]
+            return [(one.status.value, one.reason) for one in await custom_store.list_own(conn, limit=50)]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from headwater.api.schemas import (
     WholeNumber,
     with_example,
 )
-from headwater.sources.catalogue.types import Outcome
+from headwater.sources.catalogue import Outcome
 from headwater.sources.decide import (
     BUDGET_MOST,
     DEPTH_MOST,

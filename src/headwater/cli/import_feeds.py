@@ -13,9 +13,7 @@ from headwater.cli.running import with_runtime
 from headwater.cli.terminal import exit_failed
 from headwater.errors import Invalid
 from headwater.runtime import Runtime
-from headwater.sources.catalogue.load import load
-from headwater.sources.catalogue.read import MOST_BYTES, read_catalogue, read_feeds
-from headwater.sources.catalogue.types import CatalogueLine, LineFate
+from headwater.sources.catalogue import MOST_BYTES, CatalogueLine, LineFate, load, read_catalogue, read_feeds
 
 catalogue_app = group("The feeds that ship with Headwater.", "source catalogue load")
 

@@ -21,7 +21,7 @@ from headwater.library.summaries import store as summaries
 from headwater.polling.store import upkeep as feed_upkeep
 from headwater.removal.types import Removal, RemovalKind
 from headwater.sitemaps import store as sitemaps
-from headwater.sources.custom.store import submissions
+from headwater.sources.custom import store as submissions
 from headwater.sources.health.store import counts
 from headwater.sources.store import custom as custom_store
 from headwater.sources.store import imports, sources

@@ -1,20 +1,21 @@
 """Rediscovery: finds the new address of feeds that are gone. An operator or a subscriber confirms what was found."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from headwater.db import Database
+from headwater.db import Connection, Database
 from headwater.errors import HostBusy
 from headwater.hosts.turns import Turns
+from headwater.library.types import FeedItem, FeedStatus
 from headwater.net import Client
 from headwater.observability.log import get_logger
 from headwater.polling.store import moves as feed_moves
 from headwater.polling.store import results as feed_results
-from headwater.polling.types import LostFeed
+from headwater.polling.types import FailureClass, LostFeed
 from headwater.sandbox import Sandbox
 from headwater.sources.discovery import discover
-from headwater.sources.store import suggestions as suggestions_store
+from headwater.sources.store import suggestions
 from headwater.sources.types import Suggestion
 from headwater.types import Clock, SourceId
 from headwater.urls import url_key
@@ -65,10 +66,44 @@ class RediscoveryWorker:
         async with self.database.transaction() as conn:
             if not await feed_results.still_followed(conn, source_ids=[lost.source_id]):
                 return
-            await suggestions_store.replace(conn, source_id=lost.source_id, suggestions=found, found_at=self.clock())
+            await suggestions.replace(conn, source_id=lost.source_id, suggestions=found, found_at=self.clock())
             await feed_moves.found_or_not(conn, source_id=lost.source_id)
         log.info("rediscovery finished", source_id=str(lost.source_id), url=lost.feed_url, found=len(found))
 
     async def lag(self) -> timedelta:
         """Always 0: no user waits for this stage."""
         return timedelta(0)
+
+
+NO_OFFERS: Sequence[Suggestion] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """Suggestions for the feeds of one list."""
+
+    found: Mapping[SourceId, Sequence[Suggestion]] = field(default_factory=dict[SourceId, Sequence[Suggestion]])
+    sought: frozenset[SourceId] = frozenset()
+
+    def of(self, item: FeedItem) -> Sequence[Suggestion]:
+        return self.found.get(item.source_id, NO_OFFERS) if item.status is FeedStatus.ERROR else NO_OFFERS
+
+    def is_page(self, item: FeedItem) -> bool:
+        return item.status is FeedStatus.ERROR and item.last_error_type == FailureClass.NOT_A_FEED
+
+    def face_of(self, item: FeedItem) -> str:
+        """`pending` or `sought` while the line must be refreshed, else empty."""
+        if item.status is FeedStatus.PENDING:
+            return "pending"
+        return "sought" if item.source_id in self.sought and item.status is FeedStatus.ERROR else ""
+
+
+async def list_offered(conn: Connection, items: Sequence[FeedItem]) -> Offers:
+    """The suggestions for those of these feeds that fail."""
+    failing = [item.source_id for item in items if item.status is FeedStatus.ERROR]
+    if not failing:
+        return Offers()
+    found: dict[SourceId, list[Suggestion]] = {}
+    for one in await suggestions.list_for(conn, source_ids=failing):
+        found.setdefault(one.source_id, []).append(one)
+    return Offers(found, frozenset(await suggestions.list_pending(conn, source_ids=failing)))

@@ -19,8 +19,7 @@ from headwater.api.source_schemas import (
 from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, encode_cursor, open_source
 from headwater.db import Connection
 from headwater.sources import operate
-from headwater.sources.catalogue.load import load
-from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine, LineFate
+from headwater.sources.catalogue import CatalogueFeed, CatalogueLine, LineFate, load
 from headwater.sources.store import details
 from headwater.sources.types import SourceFilter, SourceOrder, SourcePlace
 from headwater.types import Clock, SourceId

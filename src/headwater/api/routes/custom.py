@@ -15,8 +15,8 @@ from headwater.api.parameters import Cursor, Limit, PathId, read_cursor
 from headwater.asgi.errors import Fault, Problem, problem, retry_header
 from headwater.asgi.handlers import AnyRequest, Db, Now, encode_cursor
 from headwater.errors import FeedTaken, Forbidden, InvalidProposal, TooManyAttempts, Unavailable
+from headwater.sources.custom import store as custom_store
 from headwater.sources.custom.inspect import Inspector
-from headwater.sources.custom.store import submissions
 from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.subscribe import leave_unwanted
 from headwater.types import SourceId
@@ -56,7 +56,7 @@ async def suggest(
 async def list_own(request: AnyRequest, database: Db, cursor: Cursor = None, limit: Limit = 50) -> SuggestedFeeds:
     """List the caller's suggestions, newest first."""
     async with database.as_user(_user(request).id) as conn:
-        found = await submissions.list_own(conn, after=read_cursor(cursor), limit=limit + 1)
+        found = await custom_store.list_own(conn, after=read_cursor(cursor), limit=limit + 1)
     shown = found[:limit]
     follows = encode_cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None
     return SuggestedFeeds(feeds=[SuggestedFeed.model_validate(one) for one in shown], next_cursor=follows)

@@ -25,9 +25,9 @@ from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, encode_cursor
 from headwater.db import Connection
 from headwater.errors import Invalid, SubmissionNotFound
 from headwater.sources.custom import judge
+from headwater.sources.custom import store as custom_store
 from headwater.sources.custom.decide import check_domain
 from headwater.sources.custom.judge import hints_of
-from headwater.sources.custom.store import domains, submissions
 from headwater.sources.custom.types import QueueFilter, Shown
 from headwater.types import SourceId, UserId
 
@@ -57,7 +57,7 @@ async def queue(
     """List suggestions. Pending ones: oldest first. Decided ones: latest decision first."""
     wanted = QueueFilter(q, UserId(submitter_id) if submitter_id else None, host)
     async with database.as_system() as conn:
-        page = await submissions.list_queue(conn, status, wanted=wanted, after=read_cursor(cursor), limit=limit)
+        page = await custom_store.list_queue(conn, status, wanted=wanted, after=read_cursor(cursor), limit=limit)
         hints = await hints_of(conn, page.submissions, clock())
     return ModerationPage(
         feeds=[moderated_feed(one, hints) for one in page.submissions],
@@ -89,7 +89,7 @@ async def reject(
 async def blocked(database: Db, cursor: After = None, limit: Limit = 50) -> BlockedDomains:
     """List blocked domains, in alphabetical order."""
     async with database.as_system() as conn:
-        found = await domains.list_blocked(conn, after=cursor or "", limit=limit + 1)
+        found = await custom_store.list_blocked(conn, after=cursor or "", limit=limit + 1)
     next_cursor = found[limit - 1].domain if len(found) > limit else None
     return BlockedDomains.model_validate({"domains": found[:limit], "next_cursor": next_cursor})
 
@@ -102,7 +102,7 @@ async def block(request: AnyRequest, database: Db, clock: Now, data: JSONBody[Do
         rejected = await judge.block(
             conn, domain=data.domain, reason=data.reason, reject_waiting=data.reject_waiting, actor=actor, now=now
         )
-        [one] = await domains.find_blocked(conn, domains=[check_domain(data.domain)])
+        [one] = await custom_store.find_blocked(conn, domains=[check_domain(data.domain)])
     return NewlyBlocked.model_validate(asdict(one) | {"rejected": rejected})
 
 
@@ -114,7 +114,7 @@ async def unblock(request: AnyRequest, database: Db, clock: Now, domain: Domain)
 
 
 async def _response(conn: Connection, source_id: SourceId, now: datetime) -> ModeratedFeed:
-    found = await submissions.lock(conn, source_id=source_id)
+    found = await custom_store.lock(conn, source_id=source_id)
     if found is None:
         raise SubmissionNotFound
     return moderated_feed(found, await hints_of(conn, [found], now))

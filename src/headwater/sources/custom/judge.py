@@ -11,9 +11,9 @@ from headwater.audit.types import Actor, AuditAction
 from headwater.db import Connection
 from headwater.errors import AlreadyDecided, Conflict, Forbidden, NotFound, SubmissionNotFound
 from headwater.sources import follow as following
+from headwater.sources.custom import store
 from headwater.sources.custom.decide import check_domain, check_reason, domains_of, may_approve, worth
 from headwater.sources.custom.spam import spam_score
-from headwater.sources.custom.store import domains, submissions
 from headwater.sources.custom.submit import publish
 from headwater.sources.custom.types import (
     BlockedDomain,
@@ -64,11 +64,11 @@ async def block(
     Raises Invalid, Conflict.
     """
     domain, reason = check_domain(domain), check_reason(reason)
-    if not await domains.block(conn, domain=domain, reason=reason, actor=actor, now=now):
+    if not await store.block(conn, domain=domain, reason=reason, actor=actor, now=now):
         raise Conflict(f"{domain} is blocked already.")
-    rejected = await submissions.lock_of_domain(conn, domain=domain, with_pending=reject_waiting)
+    rejected = await store.lock_of_domain(conn, domain=domain, with_pending=reject_waiting)
     for source_id in rejected:
-        if found := await submissions.lock(conn, source_id=source_id):
+        if found := await store.lock(conn, source_id=source_id):
             await _reject(conn, found, reason, actor, now)
         else:
             await _reject_without_submitter(conn, source_id, reason, actor, now)
@@ -93,13 +93,13 @@ async def _reject_without_submitter(
 
 async def unblock(conn: Connection, *, domain: str, actor: Actor, now: datetime) -> None:
     """Raises NotFound."""
-    if not await domains.unblock(conn, domain=domain):
+    if not await store.unblock(conn, domain=domain):
         raise NotFound(f"{domain} is not blocked.")
     await audit.record(conn, actor, AuditAction.DOMAIN_UNBLOCKED, now, subject=domain)
 
 
 async def _lock(conn: Connection, source_id: SourceId) -> FeedSubmission:
-    found = await submissions.lock(conn, source_id=source_id)
+    found = await store.lock(conn, source_id=source_id)
     if found is None:
         raise SubmissionNotFound
     if found.decided_at is not None:
@@ -111,7 +111,7 @@ async def _decide(
     conn: Connection, found: FeedSubmission, status: ModerationStatus, actor: Actor, reason: str | None, now: datetime
 ) -> None:
     await custom.set_moderation(conn, source_id=found.id, status=status.value)
-    await submissions.set_decision(conn, source_id=found.id, actor=actor, reason=reason, now=now)
+    await store.set_decision(conn, source_id=found.id, actor=actor, reason=reason, now=now)
     await users.add_karma(conn, user_id=found.submitter_id, karma=worth(found.status, status))
     detail = {"url": found.url} | ({"reason": reason} if reason else {})
     action = AuditAction.FEED_APPROVED if status is ModerationStatus.APPROVED else AuditAction.FEED_REJECTED
@@ -130,12 +130,12 @@ class Hints:
 
 async def hints_of(conn: Connection, suggestions: Sequence[FeedSubmission], now: datetime) -> Hints:
     likenesses: dict[SourceId, list[Likeness]] = {}
-    for one in await submissions.list_similar(conn, source_ids=[found.id for found in suggestions]):
+    for one in await store.list_similar(conn, source_ids=[found.id for found in suggestions]):
         likenesses.setdefault(one.suggestion_id, []).append(one)
     of_host = {found.id: domains_of(found.host) for found in suggestions}
     names = sorted({name for names in of_host.values() for name in names})
-    blocked = await domains.find_blocked(conn, domains=names)
-    records = await domains.list_records(conn, domains=sorted({domain_of(found.host) for found in suggestions}))
+    blocked = await store.find_blocked(conn, domains=names)
+    records = await store.list_records(conn, domains=sorted({domain_of(found.host) for found in suggestions}))
     known = {found.id: _without(records[domain_of(found.host)], found) for found in suggestions}
     return Hints(
         likenesses,

@@ -25,11 +25,10 @@ from headwater.errors import (
 )
 from headwater.polling.store import holds as feed_holds
 from headwater.sources import follow as following
+from headwater.sources.custom import store
 from headwater.sources.custom.decide import SUBMISSIONS, check_proposal, domains_of, is_trusted, why_taken
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.spam import HELD_FROM, spam_score
-from headwater.sources.custom.store import domains as domains_store
-from headwater.sources.custom.store import public, submissions
 from headwater.sources.custom.types import CustomFeed, ExistingSource, Inspected, ModerationStatus, NoFeed, Proposal
 from headwater.sources.store import custom, sources
 from headwater.sources.types import Changes, Source
@@ -70,12 +69,12 @@ async def submit(
 
 async def withdraw(conn: Connection, *, user: User, source_id: SourceId, now: datetime) -> None:
     """Withdraw a pending suggestion. Raises SubmissionNotFound, AlreadyDecided."""
-    found = await submissions.lock_own(conn, source_id=source_id, user_id=user.id)
+    found = await store.lock_own(conn, source_id=source_id, user_id=user.id)
     if found is None:
         raise SubmissionNotFound
     if found.status is not ModerationStatus.PENDING:
         raise AlreadyDecided(found.name, found.status)
-    await submissions.remove(conn, source_id=source_id)
+    await store.remove(conn, source_id=source_id)
     await custom.set_moderation(conn, source_id=source_id, status=None)
     await _record(conn, Actor(user.id, A_READER), AuditAction.FEED_WITHDRAWN, found, now)
 
@@ -96,14 +95,14 @@ async def _refuse(conn: Connection, *urls: str, now: datetime, hops: Sequence[st
     temporary ones.
     """
     domains = [domain for url in (*urls, *hops) for domain in domains_of(host_of(url))]
-    for blocked in await domains_store.find_blocked(conn, domains=domains):
+    for blocked in await store.find_blocked(conn, domains=domains):
         raise InvalidProposal({"url": f"The domain {blocked.domain} is blocked. Ask a moderator if that is a mistake."})
     keys = [url_key(url) for url in urls]
-    known = await public.find_existing(conn, url_keys=keys)
+    known = await store.find_existing(conn, url_keys=keys)
     if known and (reason := why_taken(known)):
         raise FeedTaken(reason, known.id, is_public=known.is_public)
     for hop in hops:
-        found = await public.find_existing(conn, url_keys=[url_key(hop)])
+        found = await store.find_existing(conn, url_keys=[url_key(hop)])
         if found and found.status is ModerationStatus.REJECTED:
             raise FeedTaken(why_taken(found) or "", found.id)
     for url in {*urls, *hops}:
@@ -119,13 +118,13 @@ async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected
     source = await (sources.find_by_id(conn, source_id=known.id) if known else _new(conn, user, wanted, found.url, now))
     status = ModerationStatus.APPROVED if is_live else ModerationStatus.PENDING
     await custom.set_moderation(conn, source_id=source.id, status=status.value)
-    await submissions.add(
+    await store.add(
         conn, source_id=source.id, user_id=user.id, proposal=wanted, host=host_of(source.address),
         sample=found.sample, now=now,
     )  # fmt: skip
     if is_live:
         await publish(conn, source, wanted, now)
-    kept = await submissions.lock_own(conn, source_id=source.id, user_id=user.id)
+    kept = await store.lock_own(conn, source_id=source.id, user_id=user.id)
     assert kept is not None, "it was just added"
     await _record(conn, Actor(user.id, A_READER), AuditAction.FEED_SUBMITTED, kept, now)
     if is_live:
@@ -137,8 +136,8 @@ async def _is_suspect(conn: Connection, user: User, found: Inspected, now: datet
     """Whether its spam score is so high that a moderator must decide, also for a trusted user."""
     host = host_of(found.url)
     domain = domain_of(host)
-    records = await domains_store.list_records(conn, domains=[domain])
-    record = await submissions.find_submitter_record(conn, user_id=user.id)
+    records = await store.list_records(conn, domains=[domain])
+    record = await store.find_submitter_record(conn, user_id=user.id)
     return spam_score(host, found.sample, records[domain], record, now).points >= HELD_FROM
 
 

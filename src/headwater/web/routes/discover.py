@@ -18,8 +18,8 @@ from headwater.asgi.handlers import AnyRequest, Db, Now
 from headwater.db import Database
 from headwater.errors import FeedTaken, InvalidProposal, SourceNotFound, Unavailable
 from headwater.library.decide import CATEGORY_MAX, page_count
+from headwater.sources.custom import store as custom_store
 from headwater.sources.custom.inspect import Inspector
-from headwater.sources.custom.store import public, submissions
 from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import ModerationStatus, Proposal
 from headwater.sources.subscribe import add_feed, leave_unwanted
@@ -51,15 +51,15 @@ async def list_page(
     """A page of public sources; with `source`, only that source. Raises ValidationException."""
     number, text = page_number(page, q, category, most=TEXT_MAX), q.strip()
     async with database.as_system() as conn:
-        categories = await public.list_categories(conn)
+        categories = await custom_store.list_categories(conn)
         if source:
             if (source_id := parse_id(source)) is None:
                 raise ValidationException("Invalid query parameters")
-            one = await public.find_public(conn, source_id=SourceId(source_id), user_id=request.user.id)
+            one = await custom_store.find_public(conn, source_id=SourceId(source_id), user_id=request.user.id)
             found, total = ([one], 1) if one else ([], 0)
         else:
-            total = await public.count_public(conn, text=text, category=category)
-            found = await public.list_public(
+            total = await custom_store.count_public(conn, text=text, category=category)
+            found = await custom_store.list_public(
                 conn, user_id=request.user.id, text=text, category=category, limit=PAGE, offset=(number - 1) * PAGE
             )
     return {
@@ -82,7 +82,7 @@ async def discover(
     request: AnyRequest, database: Db, clock: Now, found: NamedDependency[dict[str, object]]
 ) -> Template:
     async with database.as_user(request.user.id) as conn:
-        suggested = await submissions.list_own(conn, limit=SUGGESTIONS)
+        suggested = await custom_store.list_own(conn, limit=SUGGESTIONS)
     context = {**found, "suggested": suggested, "user": request.user, "now": clock()}
     return Template("discover/page.html", context=context)
 
@@ -103,7 +103,7 @@ async def follow(
 ) -> Template | Redirect:
     user_id: UserId = request.user.id
     async with database.as_system() as conn:
-        found = await public.find_public(conn, source_id=SourceId(source_id), user_id=user_id)
+        found = await custom_store.find_public(conn, source_id=SourceId(source_id), user_id=user_id)
         if found is None:
             raise SourceNotFound(str(source_id))
         await add_feed(
@@ -113,7 +113,7 @@ async def follow(
     if not is_htmx(request):
         return Redirect("/discover", status_code=303)
     async with database.as_system() as conn:
-        now_followed = await public.find_public(conn, source_id=found.id, user_id=user_id)
+        now_followed = await custom_store.find_public(conn, source_id=found.id, user_id=user_id)
     return Template("discover/line.html", context={"one": now_followed or found})
 
 
@@ -156,7 +156,7 @@ async def _suggested(
     request: AnyRequest, database: Database, clock: Clock, *, added: str = "", is_live: bool = False
 ) -> Template:
     async with database.as_user(request.user.id) as conn:
-        suggested = await submissions.list_own(conn, limit=SUGGESTIONS)
+        suggested = await custom_store.list_own(conn, limit=SUGGESTIONS)
     context = {"suggested": suggested, "now": clock(), "added": added, "is_live": is_live}
     return Template("discover/suggested.html", context=context)
 

@@ -25,7 +25,7 @@ from headwater.library.decide import page_count
 from headwater.library.store import subscriptions
 from headwater.library.types import FEEDS_PER_PAGE, FeedPage, FeedsQuery, FeedStatus, Subscription
 from headwater.sources import operate
-from headwater.sources.offers import list_offered
+from headwater.sources.rediscovery import list_offered
 from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_unwanted
 from headwater.types import SourceId, UserId

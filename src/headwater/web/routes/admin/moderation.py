@@ -16,10 +16,9 @@ from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, decode_cursor
 from headwater.db import Connection
 from headwater.errors import Invalid, SubmissionNotFound
 from headwater.sources.custom import judge
+from headwater.sources.custom import store as custom_store
 from headwater.sources.custom.decide import REASON_MOST, TRUSTED_KARMA, check_domain, check_reason
 from headwater.sources.custom.judge import hints_of
-from headwater.sources.custom.store import domains as domains_store
-from headwater.sources.custom.store import submissions
 from headwater.sources.custom.types import QueueFilter, Shown
 from headwater.types import Clock, SourceId
 from headwater.web.errors import fragment
@@ -48,9 +47,9 @@ async def list_suggestions(
     shown, [text] = Shown(show), search_text(q, most=TEXT_MAX)
     after = decode_cursor(cursor) if cursor else None
     async with database.as_system() as conn:
-        found = await submissions.list_queue(conn, shown, wanted=QueueFilter(text or None), after=after, limit=PAGE)
+        found = await custom_store.list_queue(conn, shown, wanted=QueueFilter(text or None), after=after, limit=PAGE)
         hints = await hints_of(conn, found.submissions, clock())
-        waiting = await submissions.count_pending(conn)
+        waiting = await custom_store.count_pending(conn)
     last = found.submissions[-1] if found.submissions else None
     return {
         "submissions": found.submissions,
@@ -137,24 +136,24 @@ async def unblock(
 
 
 async def _domains(conn: Connection, clock: Clock, after: str = "") -> dict[str, object]:
-    found = await domains_store.list_blocked(conn, after=after, limit=DOMAINS + 1)
+    found = await custom_store.list_blocked(conn, after=after, limit=DOMAINS + 1)
     return {
         "domains": found[:DOMAINS],
         "next": found[DOMAINS - 1].domain if len(found) > DOMAINS else "",
         "after": after,
-        "waiting": await submissions.count_pending(conn),
+        "waiting": await custom_store.count_pending(conn),
         "shown": "domains",
         "now": clock(),
     }
 
 
 async def _decided(request: AnyRequest, conn: Connection, source_id: SourceId) -> Template | Redirect:
-    found = await submissions.lock(conn, source_id=source_id)
+    found = await custom_store.lock(conn, source_id=source_id)
     if found is None:
         raise SubmissionNotFound
     if not is_htmx(request):
         return Redirect("/admin/moderation", status_code=303)
-    context = {"one": found, "waiting": await submissions.count_pending(conn), "trusted": TRUSTED_KARMA}
+    context = {"one": found, "waiting": await custom_store.count_pending(conn), "trusted": TRUSTED_KARMA}
     return Template("admin/moderation_decided.html", context=context)
 
 

@@ -1,4 +1,4 @@
-"""Suggestions of sources for all users, and the decisions on them."""
+"""Suggestions of sources for all users, decisions on them, blocked domains, and sources that all users may find."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,11 +12,15 @@ from headwater.audit.types import Actor
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_rows, fetch_value, translate
 from headwater.errors import SourceExists
 from headwater.sources.custom.types import (
+    BlockedDomain,
     CustomFeed,
+    DomainRecord,
+    ExistingSource,
     FeedSubmission,
     Likeness,
     ModerationStatus,
     Proposal,
+    PublicSource,
     QueueFilter,
     QueuePage,
     Sample,
@@ -243,3 +247,128 @@ async def clear_moderator(conn: Connection, *, user_id: UserId, limit: int) -> i
     """
     blocked = await conn.execute(of_domains, values)
     return decided.rowcount + blocked.rowcount
+
+
+_BLOCKED: Final = "SELECT domain, reason, blocked_by_name, blocked_at FROM blocked_domains"
+
+
+async def block(conn: Connection, *, domain: str, reason: str, actor: Actor, now: datetime) -> bool:
+    """Block a domain. False if it is blocked already."""
+    statement = """
+        INSERT INTO blocked_domains (domain, reason, blocked_by, blocked_by_name, blocked_at)
+        VALUES (%(domain)s, %(reason)s, %(by)s, %(by_name)s, %(now)s)
+        ON CONFLICT (domain) DO NOTHING
+    """
+    values = {"domain": domain, "reason": reason, "by": actor.user_id, "by_name": actor.name, "now": now}
+    return (await conn.execute(statement, values)).rowcount == 1
+
+
+async def unblock(conn: Connection, *, domain: str) -> bool:
+    """Unblock a domain. False if it is not blocked."""
+    statement = "DELETE FROM blocked_domains WHERE domain = %(domain)s"
+    return (await conn.execute(statement, {"domain": domain})).rowcount == 1
+
+
+async def find_blocked(conn: Connection, *, domains: Sequence[str]) -> list[BlockedDomain]:
+    """Those of these domains that are blocked, the widest first."""
+    statement = _BLOCKED + " WHERE domain = ANY(%(domains)s::text[]) ORDER BY length(domain), domain"
+    return await fetch_all(conn, BlockedDomain, statement, {"domains": list(domains)})
+
+
+async def list_blocked(conn: Connection, *, after: str = "", limit: int) -> list[BlockedDomain]:
+    """Blocked domains after a name, in alphabetical order."""
+    statement = f"""
+        {_BLOCKED}
+        WHERE domain COLLATE "C" > %(after)s ORDER BY domain COLLATE "C" LIMIT %(limit)s
+    """
+    return await fetch_all(conn, BlockedDomain, statement, {"after": after, "limit": limit})
+
+
+async def list_records(conn: Connection, *, domains: Sequence[str]) -> dict[str, DomainRecord]:
+    """How many suggestions of these domains and their subdomains were approved and rejected."""
+    statement = """
+        SELECT domain, count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
+            count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected,
+            EXISTS (SELECT FROM blocked_domains WHERE blocked_domains.domain = wanted.domain) AS is_blocked
+        FROM unnest(%(domains)s::text[]) AS wanted (domain)
+        LEFT JOIN submissions ON decided_at IS NOT NULL
+            AND (host = wanted.domain OR right(host, length(wanted.domain) + 1) = '.' || wanted.domain)
+        LEFT JOIN sources ON sources.id = source_id
+        GROUP BY domain
+    """
+    return {one.domain: one for one in await fetch_all(conn, DomainRecord, statement, {"domains": list(domains)})}
+
+
+_PUBLIC: Final = """
+    SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url) AS url,
+        coalesce(sources.url, submissions.sample->>'site_url') AS site_url, sources.category,
+        coalesce(followed.count, 0) AS subscriber_count,
+        coalesce(
+            article_count,  -- only a feed has this counter
+            (SELECT count(*) FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS one)
+        ) AS article_count,
+        EXISTS (
+            SELECT FROM subscriptions WHERE source_id = sources.id AND subscriptions.user_id = %(user_id)s
+        ) AS is_followed,
+        NOT is_system AS is_custom
+    FROM sources LEFT JOIN feed_state ON feed_state.source_id = sources.id
+    LEFT JOIN submissions ON submissions.source_id = sources.id
+"""
+_IS_PUBLIC: Final = """
+    (is_system OR moderation_status = 'approved') AND enabled AND coalesce(sources.feed_url, sources.url) IS NOT NULL
+"""
+_IS_MATCH: Final = """
+    (%(category)s = '' OR sources.category = %(category)s)
+    AND (%(text)s = ''
+        OR strpos(lower(sources.name || ' ' || coalesce(sources.feed_url, '') || ' '
+            || coalesce(sources.url, '') || ' ' || coalesce(sources.category, '')), lower(%(text)s)) > 0)
+"""
+
+
+async def find_existing(conn: Connection, *, url_keys: Sequence[bytes]) -> ExistingSource | None:
+    statement = """
+        SELECT id, name, is_system, moderation_status AS status FROM sources
+        WHERE feed_url_key = ANY(%(keys)b::bytea[]) OR (url_key = ANY(%(keys)b::bytea[]) AND feed_url_key IS NULL)
+        ORDER BY is_system OR moderation_status IS NOT NULL DESC, id LIMIT 1
+    """
+    rows = await fetch_rows(conn, statement, {"keys": list(url_keys)})
+    return msgspec.convert(rows[0], ExistingSource) if rows else None
+
+
+async def list_public(
+    conn: Connection, *, user_id: UserId, text: str = "", category: str = "", limit: int, offset: int
+) -> list[PublicSource]:
+    """Public sources, those with most subscriptions first. Not under row-level security: subscriptions are counted."""
+    statement = f"""
+        {_PUBLIC}
+        LEFT JOIN (SELECT source_id, count(*) FROM subscriptions GROUP BY source_id) AS followed
+            ON followed.source_id = sources.id
+        WHERE {_IS_PUBLIC} AND {_IS_MATCH} ORDER BY subscriber_count DESC, lower(sources.name), sources.id
+        LIMIT %(limit)s OFFSET %(offset)s
+    """
+    values = {"user_id": user_id, "text": text, "category": category, "limit": limit, "offset": offset}
+    return await fetch_all(conn, PublicSource, statement, values)
+
+
+async def find_public(conn: Connection, *, source_id: SourceId, user_id: UserId) -> PublicSource | None:
+    statement = f"""
+        {_PUBLIC}
+        CROSS JOIN LATERAL (SELECT count(*) FROM subscriptions WHERE source_id = sources.id) AS followed
+        WHERE sources.id = %(id)s AND {_IS_PUBLIC}
+    """
+    return await fetch_one(conn, PublicSource, statement, {"id": source_id, "user_id": user_id})
+
+
+async def count_public(conn: Connection, *, text: str = "", category: str = "") -> int:
+    values = {"text": text, "category": category}
+    return await fetch_value(conn, f"SELECT count(*) FROM sources WHERE {_IS_PUBLIC} AND {_IS_MATCH}", values)
+
+
+async def list_categories(conn: Connection) -> list[str]:
+    """The categories of public sources."""
+    statement = """
+        SELECT category FROM sources
+        WHERE (is_system OR moderation_status = 'approved') AND enabled AND category IS NOT NULL
+        GROUP BY category ORDER BY lower(category), category
+    """
+    return await fetch_column(conn, statement)

@@ -1,1 +1,0 @@
-"""Many system feeds at once: from a file, or the catalogue that ships with Headwater."""

@@ -1,1 +1,0 @@
-"""SQL of `sources/custom/`, one module per subject."""
