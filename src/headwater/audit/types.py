@@ -61,8 +61,6 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Filters of the log. None: any."""
-
     action: AuditAction | None = None
     actor_id: UserId | None = None
     subject_id: UUID | None = None

@@ -24,10 +24,8 @@ def child_submissions(
     page: ClaimedBody, source: SitemapSource | None, children: Sequence[ListedUrl], known: Mapping[str, Reading],
     queued: Collection[str], left: int,
 ) -> list[Submission]:  # fmt: skip
-    """The sitemaps of an index that are worth a request, the newest first, within the rest of the day's budget.
-
-    A queued one has its own schedule; a retired one is read again if its date is later.
-    """
+    """The sitemaps of an index that are worth a request, the newest first, within the rest of the day's budget. A
+    queued one has its own schedule; a retired one is read again if its date is later."""
     wanted = [line for line in children if line.url not in queued or _has_changed(line, known.get(line.url))]
     depth, priority = page.depth + 1, _priority(source)
     given = Submission("", Origin.SITEMAP, page.source_id, PageKind.SITEMAP, page.url, depth, priority)

@@ -67,7 +67,6 @@ def _unpacked(body: bytes) -> Iterator[bytes]:
 
 
 def repaired(stream: Iterable[bytes]) -> Iterator[bytes]:
-    """The file from its first tag on, its ampersands escaped."""
     given = iter(stream)
     head = next(given, b"")
     decoder = incremental_decoder(head)

@@ -32,7 +32,6 @@ class Newest:
         self.taken = 0
 
     def accepts(self, at: datetime | None) -> bool:
-        """Whether a line of this date may be kept."""
         return at is None or len(self._dated) < self._most or at > self._dated[0][0]
 
     def take(self, line: ListedUrl) -> None:
@@ -72,10 +71,8 @@ _PAGE = re.compile(rb"<!doctype\s+html|<html[\s>]", re.IGNORECASE)
 def read_sitemap(
     body: bytes, *, url: str, now: datetime, sites: Sequence[str], patterns: Sequence[str], limits: Limits
 ) -> Sitemap:
-    """The URLs of these sites (host names) in a file; of pages those that match the patterns, if there are any.
-
-    Raises UnreadableSitemap.
-    """
+    """The URLs of these sites (host names) in a file; of pages those that match the patterns, if there are any. Raises
+    UnreadableSitemap."""
     reading = _Reading(url, now, sites, patterns, limits)
     unpacked = pieces(body, limits.max_bytes)
     head = b""  # long enough to recognise the format: pieces of a packed file may be small
@@ -91,8 +88,6 @@ def read_sitemap(
 
 
 class _Counted:
-    """Pieces, and the bytes of them that were read."""
-
     def __init__(self, source: Iterable[bytes]) -> None:
         self._source = source
         self.size = 0
@@ -118,7 +113,6 @@ class _Reading:
         self.count = 0
 
     def take(self, line: SitemapLine) -> None:
-        """Keep a line of the site that is new enough."""
         self.count += 1
         at = read_lastmod(line.date, self._now) if line.date else None
         if at is not None and (self._newest is None or at > self._newest):
@@ -137,7 +131,6 @@ class _Reading:
         return Sitemap(found, pages, children, self.count, self._newest, is_cut)
 
     def _ours(self, text: str) -> str | None:
-        """The URL, if it belongs to the site."""
         url = link_target(text, self._base)
         return url if url and any(is_same_site(host_of(url), site) for site in self._sites) else None
 

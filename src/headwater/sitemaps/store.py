@@ -21,7 +21,6 @@ async def find_source(conn: Connection, *, source_id: SourceId) -> SitemapSource
 
 
 async def find_readings(conn: Connection, *, urls: Sequence[str]) -> dict[str, Reading]:
-    """The stored results of these sitemaps, by URL."""
     statement = """
         SELECT url_key, url, source_id, last_read_at, url_count, new_count, newest_lastmod, idle_since,
             unproductive_reads, retired_at
@@ -66,7 +65,6 @@ async def spend(conn: Connection, *, source_id: SourceId, now: datetime, request
 
 
 async def forget_readings_of(conn: Connection, *, source_id: SourceId, limit: int) -> int:
-    """Delete the results of a removed source's sitemaps. Returns how many."""
     statement = """
         DELETE FROM sitemaps
         WHERE url_key = ANY(ARRAY(SELECT url_key FROM sitemaps WHERE source_id = %(source_id)s LIMIT %(limit)s))

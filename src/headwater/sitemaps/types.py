@@ -75,8 +75,6 @@ class SitemapSource:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The stored results of reading a sitemap."""
-
     url: str
     source_id: SourceId | None
     last_read_at: datetime

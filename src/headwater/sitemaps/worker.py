@@ -85,10 +85,8 @@ class SitemapReader:
     async def _write(
         self, conn: Connection, page: ClaimedBody, source: SitemapSource | None, read: Sitemap | UnreadableSitemap
     ) -> SitemapResult:
-        """Queue the URLs and store the results; nothing if the lease was lost or the source is deleted or disabled.
-
-        A URL that never was a sitemap is given up; one that was, or exceeds our limits, is read less often.
-        """
+        """Queue the URLs and store the results; nothing if the lease was lost or the source is deleted or disabled. A
+        URL that never was a sitemap is given up; one that was, or exceeds our limits, is read less often."""
         is_deleted = page.source_id is not None and await store.find_source(conn, source_id=page.source_id) is None
         if not await bodies.done(conn, bodies=[page]):
             return SitemapResult(page, failure="taken_over")

@@ -52,8 +52,6 @@ class CatalogueFeed:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueLine:
-    """One feed of a file, or why it is invalid."""
-
     number: int
     feed: CatalogueFeed | None
     problem: str | None = None
@@ -84,7 +82,6 @@ _FEED = TypeAdapter(CatalogueFeed)
 
 
 def read_catalogue() -> Sequence[CatalogueLine]:
-    """The feeds that ship with Headwater."""
     return read_feeds((files("headwater.sources") / "feeds.toml").read_bytes())
 
 

@@ -48,8 +48,6 @@ class FoundFeed:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A URL without a feed, and why, as a sentence."""
-
     url: str
     how: How
     reason: str
@@ -115,8 +113,6 @@ def _candidates(urls: Iterable[str], how: How) -> Iterator[Candidate]:
 
 
 class _Search:
-    """The requests and results of one discovery. One request at a time."""
-
     def __init__(
         self, client: Client, get: Callable[..., Awaitable[Response]], sandbox: Sandbox, pause: timedelta,
         turn: Turn | None,
@@ -146,7 +142,6 @@ class _Search:
         return None
 
     async def open(self, urls: Sequence[str]) -> Response | None:
-        """The first response at one of these URLs."""
         for url in urls:
             self._seen.add(url_key(url))
             if self.reason_to_skip(url) is None and (response := await self.request(Candidate(url, How.ITSELF))):
@@ -268,7 +263,6 @@ async def read_feed(sandbox: Sandbox, response: Response) -> ParsedFeed:
 
 
 def latest_of(feed: ParsedFeed) -> datetime | None:
-    """The date of the newest entry, or else of the feed."""
     dates = [at for entry in feed.entries if (at := entry.published_at or entry.updated_at)]
     return max(dates, default=feed.updated_at)
 

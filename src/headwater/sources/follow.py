@@ -30,10 +30,8 @@ INTERVAL_MAX = timedelta(days=1)
 async def follow(
     conn: Connection, *, url: str | None, name: str | None, now: datetime, overrides: SourceOverrides = NO_OVERRIDES
 ) -> Source:
-    """Add a feed, or without a URL the site or sitemap of the overrides. It is due at once.
-
-    Raises InvalidUrl, Invalid, SourceExists.
-    """
+    """Add a feed, or without a URL the site or sitemap of the overrides. It is due at once. Raises InvalidUrl, Invalid,
+    SourceExists."""
     feed_url = None if url is None else complete_url(url)
     source = apply_overrides(Source(SourceId(new_id()), "", feed_url, now), overrides)
     source = replace(source, name=check_name(host_of(source.address) if name is None else name))
@@ -83,10 +81,8 @@ async def change(conn: Connection, source: Source, changes: Changes, *, now: dat
 
 
 async def change_ingestion(conn: Connection, source: Source, *, overrides: SourceOverrides, now: datetime) -> Source:
-    """Change how a source's pages are found and read; new entrances are due at once.
-
-    Raises InvalidUrl, Invalid, SourceExists.
-    """
+    """Change how a source's pages are found and read; new entrances are due at once. Raises InvalidUrl, Invalid,
+    SourceExists."""
     changed = apply_overrides(source, overrides)
     await sources.change_ingestion(conn, source=changed)
     if entrances(changed) != entrances(source):
@@ -150,9 +146,7 @@ async def _turn_off(
 
 async def disable_source(conn: Connection, source: Source, now: datetime, *, by_operator: bool = False) -> Source:
     """Disable the whole source: nothing of it is polled, and its sitemaps and list pages are not fetched.
-
-    `by_operator`: no subscription or suggestion of a user enables it again.
-    """
+    `by_operator`: no subscription or suggestion of a user enables it again."""
     await sources.set_enabled(conn, source_id=source.id, enabled=False, by_operator=by_operator)
     wakes: list[Wake] = []
     await frontier_changes.delete(conn, ids=await merging.list_index_pages(conn, source_id=source.id), wakes=wakes)
@@ -209,10 +203,8 @@ async def _wake(conn: Connection, source: Source, next_poll_at: datetime, now: d
 
 
 async def _queue_entrances(conn: Connection, source: Source, now: datetime) -> list[Wake]:
-    """Queue the pages that reading a source starts from; those already queued, even dead, are retried at once.
-
-    Returns the hosts to wake, after the feed is written.
-    """
+    """Queue the pages that reading a source starts from; those already queued, even dead, are retried at once. Returns
+    the hosts to wake, after the feed is written."""
     if not source.enabled or not (pages := entrances(source)):
         return []
     queued, wakes = await queue.add(conn, submissions=pages, now=now)

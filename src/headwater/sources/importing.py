@@ -139,7 +139,6 @@ class ImportWorker:
             return await imports.list_running(conn, limit=limit)
 
     async def work(self, running: RunningImport) -> int:
-        """Work on the next lines; returns how many. Raises Unavailable."""
         count = await self._importer.work(running.user_id, running.id, LINES_PER_VIEW)
         if count == 0:
             self._claim_at = time.monotonic() + PAUSE_S

@@ -82,10 +82,8 @@ async def enable_whole(conn: Connection, source: Source, *, actor: Actor, now: d
 
 
 async def retry(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
-    """Poll a feed at once on request of a user, unless an operator or the site forbids it.
-
-    Raises NothingToPoll, RetryRefused.
-    """
+    """Poll a feed at once on request of a user, unless an operator or the site forbids it. Raises NothingToPoll,
+    RetryRefused."""
     standing = await feed_schedule.find_standing(conn, source_id=source.id)
     if standing is None:
         raise NothingToPoll(source.name)

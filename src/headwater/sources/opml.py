@@ -62,7 +62,6 @@ def read_opml(data: bytes) -> list[OpmlLine]:
 
 
 def write_opml(title: str, lines: Iterable[OpmlLine], now: datetime) -> bytes:
-    """An OPML file with an outline for each category and its feeds."""
     root = etree.Element("opml", version="2.0")
     head = etree.SubElement(root, "head")
     etree.SubElement(head, "title").text = xml_safe(title)

@@ -36,8 +36,6 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A URL that may be a feed's."""
-
     url: str
     how: How
     title: str = ""
@@ -127,10 +125,8 @@ def _resolved(links: Iterable[Candidate], base: str) -> Sequence[Candidate]:
 
 
 def absolute(href: str | None, base: str) -> str | None:
-    """The URL of an href on this page; None if it cannot be followed.
-
-    `feed://host/x` is http://host/x, and `feed:https://host/x` is https://host/x.
-    """
+    """The URL of an href on this page; None if it cannot be followed. `feed://host/x` is http://host/x, and
+    `feed:https://host/x` is https://host/x."""
     if not href:
         return None
     return link_target(READER_SCHEME.sub(lambda scheme: "http://" if scheme[0].endswith("//") else "", href), base)

@@ -80,8 +80,6 @@ NO_OFFERS: Sequence[Suggestion] = ()
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """Suggestions for the feeds of one list."""
-
     found: Mapping[SourceId, Sequence[Suggestion]] = field(default_factory=dict[SourceId, Sequence[Suggestion]])
     sought: frozenset[SourceId] = frozenset()
 
@@ -99,7 +97,6 @@ class Offers:
 
 
 async def list_offered(conn: Connection, items: Sequence[FeedItem]) -> Offers:
-    """The suggestions for those of these feeds that fail."""
     failing = [item.source_id for item in items if item.status is FeedStatus.ERROR]
     if not failing:
         return Offers()

@@ -40,8 +40,6 @@ NONE_YET = Validators(None, None)  # so that the whole feed is sent, also if unc
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The result of a poll, as sentences, and the first entries."""
-
     has_succeeded: bool
     sentences: Sequence[str]
     entries: Sequence[NewArticle]
@@ -49,8 +47,6 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Why a page could not be read, as a sentence."""
-
     reason: str
 
 

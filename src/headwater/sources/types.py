@@ -156,8 +156,6 @@ class FeedAddress:
 
 @dataclass(frozen=True, slots=True)
 class MergePair:
-    """What decides whether one source may be merged into another."""
-
     are_active: bool  # both sources and their feeds are enabled
     is_system: bool
     is_suggested: bool  # with any moderation status
@@ -188,8 +186,6 @@ class SourceOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """The last source of a page of a list, with what the list may be ordered by."""
-
     id: UUID
     last_fetched_at: datetime | None = None
     name: str = ""
@@ -219,8 +215,6 @@ class SourceFilter:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A source's name, and how its articles are found."""
-
     id: SourceId
     name: str
     ingestion_mode: str
@@ -234,8 +228,6 @@ class LineOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """An OPML file and the progress of its import."""
-
     id: UUID
     file_name: str
     created_at: datetime

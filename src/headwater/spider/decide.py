@@ -30,7 +30,6 @@ def candidates(page: ClaimedBody, source: SpiderSource | None, links: Links) -> 
 
 
 def sites_of(page: ClaimedBody, source: SpiderSource | None) -> Sequence[str]:
-    """URLs of what counts as the same site."""
     return source.addresses if source and source.addresses else (page.url,)
 
 

@@ -9,8 +9,6 @@ from headwater.types import SourceId
 
 
 class LinkKind(StrEnum):
-    """What a link leads to, by its URL."""
-
     ARTICLE = "article"
     LIST = "list"
     EXTERNAL = "external"  # an article of another site

@@ -68,7 +68,6 @@ def check_domain(given: str) -> str:
 
 
 def domains_of(host: str) -> Sequence[str]:
-    """The host name and its parent domains."""
     names = host.rstrip(".").split(".")
     return [".".join(names[start:]) for start in range(len(names))]
 

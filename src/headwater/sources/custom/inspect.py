@@ -31,8 +31,6 @@ _REST = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 @dataclass(frozen=True, slots=True)
 class Inspector:
-    """Fetches suggested feeds, each in a turn at its host."""
-
     client: Client
     sandbox: Sandbox
     turns: Turns
@@ -78,7 +76,6 @@ class Inspector:
 
 
 def sample_of(feed: ParsedFeed) -> Sample:
-    """What moderators see of a feed."""
     try:
         site_url = parse_url(feed.site_url) if feed.site_url else None
     except InvalidUrl:

@@ -42,10 +42,8 @@ async def approve(conn: Connection, source_id: SourceId, *, judge: User | None, 
 
 
 async def reject(conn: Connection, source_id: SourceId, *, reason: str, actor: Actor, now: datetime) -> None:
-    """Reject it, and keep the source, so that it is not suggested again; its subscribers keep it.
-
-    Raises Invalid, SubmissionNotFound, AlreadyDecided.
-    """
+    """Reject it, and keep the source, so that it is not suggested again; its subscribers keep it. Raises Invalid,
+    SubmissionNotFound, AlreadyDecided."""
     reason = check_reason(reason)
     await _reject(conn, await _lock(conn, source_id), reason, actor, now)
 
@@ -59,10 +57,8 @@ async def _reject(conn: Connection, found: FeedSubmission, reason: str, actor: A
 async def block(
     conn: Connection, *, domain: str, reason: str, reject_waiting: bool, actor: Actor, now: datetime
 ) -> int:
-    """Block a domain and reject its approved suggestions, also pending ones on request. Returns how many.
-
-    Raises Invalid, Conflict.
-    """
+    """Block a domain and reject its approved suggestions, also pending ones on request. Returns how many. Raises
+    Invalid, Conflict."""
     domain, reason = check_domain(domain), check_reason(reason)
     if not await store.block(conn, domain=domain, reason=reason, actor=actor, now=now):
         raise Conflict(f"{domain} is blocked already.")
@@ -120,8 +116,6 @@ async def _decide(
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Hints for suggestions: possible duplicates, blocked domains, reputation of the domain, spam score."""
-
     likenesses: Mapping[SourceId, Sequence[Likeness]]
     blocked: Mapping[SourceId, BlockedDomain]
     domains: Mapping[SourceId, DomainRecord]

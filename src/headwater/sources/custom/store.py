@@ -110,7 +110,6 @@ async def remove(conn: Connection, *, source_id: SourceId) -> None:
 
 
 async def lock(conn: Connection, *, source_id: SourceId) -> FeedSubmission | None:
-    """Lock and return a suggestion to decide on."""
     statement = _QUEUE + " WHERE source_id = %(id)s FOR UPDATE OF submissions"
     rows = await fetch_rows(conn, statement, {"id": source_id})
     return msgspec.convert(rows[0], FeedSubmission) if rows else None
@@ -213,7 +212,6 @@ async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> l
 
 
 async def find_submitter_record(conn: Connection, *, user_id: UserId) -> SubmitterRecord:
-    """How many of a user's suggestions were approved and rejected."""
     statement = """
         SELECT count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
             count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected
@@ -276,7 +274,6 @@ async def find_blocked(conn: Connection, *, domains: Sequence[str]) -> list[Bloc
 
 
 async def list_blocked(conn: Connection, *, after: str = "", limit: int) -> list[BlockedDomain]:
-    """Blocked domains after a name, in alphabetical order."""
     statement = f"""
         {_BLOCKED}
         WHERE domain COLLATE "C" > %(after)s ORDER BY domain COLLATE "C" LIMIT %(limit)s
@@ -365,7 +362,6 @@ async def count_public(conn: Connection, *, text: str = "", category: str = "") 
 
 
 async def list_categories(conn: Connection) -> list[str]:
-    """The categories of public sources."""
     statement = """
         SELECT category FROM sources
         WHERE (is_system OR moderation_status = 'approved') AND enabled AND category IS NOT NULL

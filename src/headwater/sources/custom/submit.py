@@ -43,10 +43,8 @@ async def submit(
     database: Database, inspector: Inspector, clock: Clock, *, user: User, proposal: Proposal,
     quotas: Quotas = USUAL_QUOTAS,
 ) -> CustomFeed:  # fmt: skip
-    """Suggest a feed. That of a trusted user is approved at once; others are pending until a moderator decides.
-
-    Raises InvalidProposal, FeedTaken, TooManyAttempts.
-    """
+    """Suggest a feed. That of a trusted user is approved at once; others are pending until a moderator decides. Raises
+    InvalidProposal, FeedTaken, TooManyAttempts."""
     wanted = check_proposal(proposal)
     async with database.transaction() as conn:
         await _refuse(conn, wanted.url, now=clock())

@@ -36,8 +36,6 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The contents of a feed when it was suggested, for the moderator."""
-
     title: str
     format: str
     site_url: str | None
@@ -123,8 +121,6 @@ class FeedSubmission(CustomFeed):
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """A source that a suggestion may duplicate, and why."""
-
     suggestion_id: SourceId
     id: SourceId
     name: str
@@ -156,8 +152,6 @@ class DomainRecord:
 
 @dataclass(frozen=True, slots=True)
 class SubmitterRecord:
-    """Decisions on other suggestions of the same user."""
-
     approved: int = 0
     rejected: int = 0
 
@@ -201,8 +195,6 @@ class BlockedDomain:
 
 @dataclass(frozen=True, slots=True)
 class PublicSource:
-    """A source that all users may find, as one user sees it."""
-
     id: SourceId
     name: str
     url: str

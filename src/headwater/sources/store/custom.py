@@ -30,7 +30,6 @@ async def is_unapproved(conn: Connection, *, source_id: SourceId) -> bool:
 
 
 async def is_disabled_by_operator(conn: Connection, *, source_id: SourceId) -> bool:
-    """Whether an operator disabled the whole source."""
     statement = "SELECT disabled_by_operator FROM sources WHERE id = %(id)s"
     return bool(await fetch_value(conn, statement, {"id": source_id}))
 
@@ -63,10 +62,8 @@ async def list_unfollowed(conn: Connection, *, limit: int) -> list[SourceId]:
 
 
 async def lock(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[SourceId]:
-    """Lock those of these sources that users added: until the transaction ends none is polled or subscribed to.
-
-    What the next statement reads of their subscriptions is final.
-    """
+    """Lock those of these sources that users added: until the transaction ends none is polled or subscribed to. What
+    the next statement reads of their subscriptions is final."""
     statement = "SELECT id FROM sources WHERE id = ANY(%(ids)s) AND NOT is_system ORDER BY id FOR UPDATE"
     return await fetch_column(conn, statement, {"ids": list(source_ids)})
 

@@ -63,10 +63,8 @@ async def list_details(
     conn: Connection, *, wanted: SourceFilter, now: datetime, after: SourcePlace | None = None, limit: int = 1,
     by_name: bool = False,
 ) -> list[SourceDetails]:  # fmt: skip
-    """Sources that match the filter, in its order; without one by name, or the newest first.
-
-    `feed_active` includes feeds whose cooldown is over.
-    """
+    """Sources that match the filter, in its order; without one by name, or the newest first. `feed_active` includes
+    feeds whose cooldown is over."""
     statement = f"""
         {_DETAILS}
         WHERE (%(id)s::uuid IS NULL OR sources.id = %(id)s)

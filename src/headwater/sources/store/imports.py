@@ -49,7 +49,6 @@ async def add_lines(
 
 
 async def remove_older(conn: Connection, *, keep: int) -> None:
-    """Delete this user's finished imports except the latest."""
     statement = """
         DELETE FROM imports
         WHERE finished_at IS NOT NULL
@@ -69,7 +68,6 @@ async def find(conn: Connection, *, import_id: UUID) -> Import | None:
 async def list_lines(
     conn: Connection, *, import_id: UUID, outcome: LineOutcome | None, after: int, limit: int
 ) -> list[ImportLine]:
-    """Lines with this outcome, or with any, in the order of the file."""
     statement = f"""
         {_LINES}
         WHERE import_id = %(import_id)s AND number > %(after)s AND outcome IS NOT NULL
@@ -81,10 +79,8 @@ async def list_lines(
 
 
 async def lock_user(conn: Connection, *, user_id: UserId) -> bool:
-    """Lock a user against deletion until the transaction ends; False if there is none.
-
-    Taken before any other lock, as a deletion does, so that the two cannot deadlock.
-    """
+    """Lock a user against deletion until the transaction ends; False if there is none. Taken before any other lock, as
+    a deletion does, so that the two cannot deadlock."""
     cur = await conn.execute("SELECT FROM users WHERE id = %(id)s FOR KEY SHARE", {"id": user_id})
     return cur.rowcount == 1
 

@@ -10,10 +10,8 @@ from headwater.types import SourceId
 
 
 async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId) -> MergePair | None:
-    """Lock a source and the one it may be merged into; None if either was deleted or has no feed.
-
-    Until the transaction ends, no user can subscribe to the first; articles can still be linked to the other.
-    """
+    """Lock a source and the one it may be merged into; None if either was deleted or has no feed. Until the transaction
+    ends, no user can subscribe to the first; articles can still be linked to the other."""
     statement = """
         SELECT mine.enabled AND mine.feed_disabled_at IS NULL
                 AND other.enabled AND other.feed_disabled_at IS NULL AS are_active,

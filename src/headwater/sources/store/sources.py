@@ -130,10 +130,8 @@ async def find_by_url(conn: Connection, *, url: str) -> Source:
 
 
 async def lock_by_url(conn: Connection, *, url: str) -> Source:
-    """The source as `find_by_url` returns it; it cannot be deleted before the transaction ends.
-
-    Waits for a transaction that is deleting it. Raises SourceNotFound.
-    """
+    """The source as `find_by_url` returns it; it cannot be deleted before the transaction ends. Waits for a transaction
+    that is deleting it. Raises SourceNotFound."""
     return _found(await fetch_one(conn, Source, _SOURCE_BY_URL + " FOR KEY SHARE", {"key": url_key(url)}), url)
 
 
@@ -154,10 +152,8 @@ async def list_all(conn: Connection) -> list[Source]:
 
 
 async def remove(conn: Connection, *, source_id: SourceId) -> None:
-    """Delete a source, its polling state and its subscriptions. Raises SourceNotFound.
-
-    The removing stage deletes its other rows.
-    """
+    """Delete a source, its polling state and its subscriptions. Raises SourceNotFound. The removing stage deletes its
+    other rows."""
     cur = await conn.execute("DELETE FROM sources WHERE id = %(id)s", {"id": source_id})
     if cur.rowcount == 0:
         raise SourceNotFound(str(source_id))

@@ -29,7 +29,6 @@ async def replace(
 
 
 async def list_all(conn: Connection) -> list[Suggestion]:
-    """All suggestions, by source."""
     return await fetch_all(conn, Suggestion, _SUGGESTIONS + " ORDER BY lower(name), source_id, entry_count DESC")
 
 
@@ -38,7 +37,6 @@ async def remove(conn: Connection, *, source_id: SourceId) -> None:
 
 
 async def list_for(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Suggestion]:
-    """The feeds that were found for these sources, those with most entries first."""
     statement = f"""
         {_SUGGESTIONS}
         WHERE source_id = ANY(%(ids)s::uuid[])

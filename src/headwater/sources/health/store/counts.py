@@ -76,9 +76,7 @@ async def rank(
     conn: Connection, *, period: Period, days_since: date, events_since: datetime, polls_since: datetime
 ) -> None:
     """Store the ranking of a period: the slowest, most failing and busiest sources, by whole days and single polls.
-
-    Exact times are read for the 40 that are slowest on average: the slowest by median are among them.
-    """
+    Exact times are read for the 40 that are slowest on average: the slowest by median are among them."""
     statement = """
         WITH counted AS (
             SELECT source_id, polls, failures, new_articles, took_ms FROM poll_days WHERE day >= %(days_since)s
