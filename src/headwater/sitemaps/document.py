@@ -31,6 +31,15 @@ _GZIP_WINDOW = 31
 _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});)")
 _REFERENCE_MOST = 12
 _DECLARATION = re.compile(r"<\?xml[^>]{0,300}>")
+ROOTS = {
+    "urlset": SitemapFormat.URLSET, "sitemapindex": SitemapFormat.INDEX, "rss": SitemapFormat.FEED,
+    "feed": SitemapFormat.FEED, "rdf": SitemapFormat.FEED,
+}  # fmt: skip
+_LINES = frozenset({"url", "sitemap", "item", "entry"})
+_ADDRESSES = frozenset({"loc", "link"})
+_DATES = ("lastmod", "publication_date", "updated", "published", "pubdate", "date")  # the first that is there counts
+_INSIDE = {"publication_date": "news"}  # where it stands, when not right inside of the line
+_TEXT_MOST = 4_096
 
 
 def pieces(body: bytes, most: int) -> Iterator[bytes]:
@@ -91,17 +100,6 @@ def _without_junk(head: str) -> str:
     return head[declaration.end() :] if declaration else head
 
 
-ROOTS = {
-    "urlset": SitemapFormat.URLSET, "sitemapindex": SitemapFormat.INDEX, "rss": SitemapFormat.FEED,
-    "feed": SitemapFormat.FEED, "rdf": SitemapFormat.FEED,
-}  # fmt: skip
-_LINES = frozenset({"url", "sitemap", "item", "entry"})
-_ADDRESSES = frozenset({"loc", "link"})
-_DATES = ("lastmod", "publication_date", "updated", "published", "pubdate", "date")  # the first that is there counts
-_INSIDE = {"publication_date": "news"}  # where it stands, when not right inside of the line
-_TEXT_MOST = 4_096
-
-
 @dataclass(slots=True)
 class SitemapLine:
     is_sitemap: bool
@@ -150,8 +148,11 @@ class SitemapParser:
     def end(self, tag: str) -> None:
         name = _local(tag)
         if self._line is not None and self._text is not None and self._is_wanted(name):
-            self._keep(self._line, name, "".join(self._text)[:_TEXT_MOST].strip())
-            self._text = None
+            text, self._text = "".join(self._text)[:_TEXT_MOST].strip(), None
+            if name in _ADDRESSES:
+                self._line.url = self._line.url or _plain(text)
+            elif text:
+                self._line.dates.setdefault(name, text)
         if self._line is not None and len(self._path) <= self._line_depth:
             line, self._line = self._line, None
             if line.url:
@@ -166,12 +167,6 @@ class SitemapParser:
         if name in _INSIDE:
             return len(self._path) >= 2 and self._path[-2] == _INSIDE[name]
         return len(self._path) == self._line_depth + 1 and (name in _ADDRESSES or name in _DATES)
-
-    def _keep(self, line: SitemapLine, name: str, text: str) -> None:
-        if name in _ADDRESSES:
-            line.url = line.url or _plain(text)
-        elif text:
-            line.dates.setdefault(name, text)
 
 
 def parser_of(document: SitemapParser) -> Any:  # noqa: ANN401  its type has no name: see the target

@@ -16,6 +16,7 @@ from headwater.sitemaps.document import BLANK, JUNK_MOST, SitemapLine, SitemapPa
 from headwater.sitemaps.types import Limits, ListedUrl, Sitemap, SitemapFormat, UnreadableSitemap
 from headwater.urls import host_of, is_file, is_same_site
 
+_PAGE = re.compile(rb"<!doctype\s+html|<html[\s>]", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}(?:-(?P<month>\d\d?)(?:-(?P<day>\d\d?))?)?", re.ASCII)
 _FUTURE = timedelta(days=1)  # clocks differ, and a day begins earlier elsewhere
 
@@ -63,9 +64,6 @@ def _end(begins: datetime, text: str) -> datetime:
     month = begins.month if date["month"] else 12
     day = begins.day if date["day"] else monthrange(begins.year, month)[1]
     return datetime(begins.year, month, day, 23, 59, 59, tzinfo=UTC)
-
-
-_PAGE = re.compile(rb"<!doctype\s+html|<html[\s>]", re.IGNORECASE)
 
 
 def read_sitemap(

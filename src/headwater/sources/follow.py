@@ -181,12 +181,6 @@ async def apply_hold(conn: Connection, source: Source, now: datetime) -> Source:
     return await disable_source(conn, source, now, by_operator=True) if is_whole else source
 
 
-async def delete_hold(conn: Connection, source: Source) -> None:
-    """Delete earlier decisions about this feed: an operator has added it."""
-    if source.feed_url is not None:
-        await feed_holds.take_hold(conn, feed_url_key=url_key(source.feed_url))
-
-
 async def refresh(conn: Connection, source: Source, now: datetime) -> None:
     """Make the source due now; a disabled feed is probed. Raises SourceIsOff."""
     if not source.enabled:

@@ -51,10 +51,8 @@ class Importer:
         import_id = new_id()
         async with self.database.as_user(user_id) as conn:
             await imports.remove_older(conn, keep=IMPORTS_KEPT - 1)
-            name = " ".join(file_name.replace("\0", "").split())[:FILE_NAME_MAX]
-            await imports.add(conn, import_id=import_id, user_id=user_id, file_name=name, now=self.clock())
-            ids = [new_id() for _ in lines]
-            await imports.add_lines(conn, import_id=import_id, user_id=user_id, ids=ids, lines=lines)
+            name, now = " ".join(file_name.replace("\0", "").split())[:FILE_NAME_MAX], self.clock()
+            await imports.add(conn, import_id=import_id, user_id=user_id, file_name=name, lines=lines, now=now)
         return import_id
 
     async def _read(self, data: bytes) -> list[OpmlLine]:

@@ -12,11 +12,13 @@ from headwater.audit import store as audit
 from headwater.audit.types import Actor, AuditAction
 from headwater.db import Connection
 from headwater.errors import NotApproved, NothingToPoll, RetryRefused
+from headwater.polling.store import holds as feed_holds
 from headwater.polling.store import schedule as feed_schedule
 from headwater.sources import follow
 from headwater.sources.decide import retry_refusal
 from headwater.sources.store import custom, sources
 from headwater.sources.types import NO_OVERRIDES, Changes, Source
+from headwater.urls import url_key
 
 NO_CHANGES = Changes()
 
@@ -24,7 +26,8 @@ NO_CHANGES = Changes()
 async def create(conn: Connection, *, wanted: Changes, actor: Actor, now: datetime) -> Source:
     """Add a source; it is due at once unless it is disabled. Raises Invalid, InvalidUrl, SourceExists."""
     source = await follow.follow(conn, url=wanted.feed_url, name=wanted.name, now=now, overrides=wanted.overrides)
-    await follow.delete_hold(conn, source)
+    if source.feed_url is not None:  # earlier decisions about this feed are deleted: an operator has added it
+        await feed_holds.take_hold(conn, feed_url_key=url_key(source.feed_url))
     await follow.change(conn, source, replace(wanted, name=None), now=now)
     if wanted.enabled is False:
         await follow.disable_source(conn, source, now, by_operator=True)

@@ -16,13 +16,12 @@ from lxml import etree
 
 from headwater.errors import Invalid
 from headwater.reading.text import xml_safe
+from headwater.sources.types import CATEGORY_MAX, NAME_MAX
 from headwater.text import is_blank
 
 BYTES_MAX = 5_000_000
 LINES_MAX = 20_000
 DEPTH_MAX = 100
-NAME_MAX = 255
-CATEGORY_MAX = 100
 URL_KEPT = 2_100  # enough of a longer one to be refused as too long and still be shown
 
 _BARE_AMPERSAND = re.compile(rb"&(?!(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")

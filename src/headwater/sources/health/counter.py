@@ -79,15 +79,14 @@ def next_span(counted_until: datetime | None, now: datetime) -> tuple[datetime, 
 
 
 async def rank_all(conn: Connection, state: Counting, now: datetime) -> None:
+    await counts.begin_ranking(conn, at=now)
     for period in Period:
         since = now - period.length
         counted = state.counted_until or since
         # A day is read poll by poll; longer periods from counted days and the polls after them.
         events_since = since if period is Period.DAY else max(counted, since)
         days_since = now.date() + DAY if period is Period.DAY else since.date() + DAY
-        await counts.remove_leaders(conn, period=period)
         await counts.rank(conn, period=period, days_since=days_since, events_since=events_since, polls_since=since)
-    await counts.set_ranked(conn, at=now)
 
 
 def _hour(at: datetime) -> datetime:

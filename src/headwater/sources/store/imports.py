@@ -7,6 +7,7 @@ from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_one, fetch_value, translate
 from headwater.errors import Conflict
+from headwater.ids import new_id
 from headwater.sources.opml import OpmlLine
 from headwater.sources.types import Import, ImportLine, LineOutcome, RunningImport
 from headwater.types import UserId
@@ -24,7 +25,9 @@ _IMPORTS: Final = """
 _LINES: Final = "SELECT id, number, name, url, category, outcome, reason FROM import_lines"
 
 
-async def add(conn: Connection, *, import_id: UUID, user_id: UserId, file_name: str, now: datetime) -> None:
+async def add(
+    conn: Connection, *, import_id: UUID, user_id: UserId, file_name: str, lines: Sequence[OpmlLine], now: datetime
+) -> None:
     """Start an import. Raises Conflict while another of this user's is running."""
     with translate(imports_one_at_a_time=Conflict("An import of yours is under way. Wait until it has ended.")):
         statement = """
@@ -32,20 +35,15 @@ async def add(conn: Connection, *, import_id: UUID, user_id: UserId, file_name: 
             VALUES (%(id)s, %(user_id)s, %(file_name)s, %(now)s)
         """
         await conn.execute(statement, {"id": import_id, "user_id": user_id, "file_name": file_name, "now": now})
-
-
-async def add_lines(
-    conn: Connection, *, import_id: UUID, user_id: UserId, ids: Sequence[UUID], lines: Sequence[OpmlLine]
-) -> None:
-    statement = """
+    of_lines = """
         INSERT INTO import_lines (id, user_id, import_id, number, name, url, category)
         SELECT line.id, %(user_id)s, %(import_id)s, line.number, line.name, line.url, line.category
         FROM unnest(%(ids)s::uuid[], %(names)s::text[], %(urls)s::text[], %(categories)s::text[]) WITH ORDINALITY
             AS line (id, name, url, category, number)
     """
     names, urls, categories = [[getattr(line, key) for line in lines] for key in ("name", "url", "category")]
-    values = {"ids": list(ids), "names": names, "urls": urls, "categories": categories}
-    await conn.execute(statement, {**values, "import_id": import_id, "user_id": user_id})
+    values = {"ids": [new_id() for _ in lines], "names": names, "urls": urls, "categories": categories}
+    await conn.execute(of_lines, {**values, "import_id": import_id, "user_id": user_id})
 
 
 async def remove_older(conn: Connection, *, keep: int) -> None:

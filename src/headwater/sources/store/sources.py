@@ -1,6 +1,7 @@
 """Sources: add, change, find."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -24,10 +25,6 @@ _SOURCE_BY_URL: Final = f"""{SOURCES}
     ORDER BY feed_url_key IS NULL
     LIMIT 1
 """
-_SAME_COLUMNS = (
-    "id", "name", "feed_url", "url", "sitemap_url", "ingestion_mode", "external_links", "max_depth", "page_budget",
-    "priority",
-)  # fmt: skip
 _LABELS: Final = "SELECT id, name, ingestion_mode FROM sources"
 
 
@@ -42,7 +39,7 @@ async def add(conn: Connection, *, source: Source) -> None:
             )
             VALUES (
                 %(id)s, %(name)s, %(feed_url)s, %(feed_url_key)s, %(url)s, %(url_key)s, %(sitemap_url)s,
-                %(ingestion_mode)s, %(selectors)s, %(patterns)s::text[], %(external_links)s, %(max_depth)s,
+                %(ingestion_mode)s, %(selectors)s, %(article_url_patterns)s::text[], %(external_links)s, %(max_depth)s,
                 %(page_budget)s, %(min_delay_ms)s, %(priority)s
             )
         """
@@ -57,7 +54,7 @@ async def change_ingestion(conn: Connection, *, source: Source) -> None:
             UPDATE sources
             SET url = %(url)s, url_key = %(url_key)s, sitemap_url = %(sitemap_url)s,
                 ingestion_mode = %(ingestion_mode)s, selectors = %(selectors)s,
-                article_url_patterns = %(patterns)s::text[], external_links = %(external_links)s,
+                article_url_patterns = %(article_url_patterns)s::text[], external_links = %(external_links)s,
                 max_depth = %(max_depth)s, page_budget = %(page_budget)s, min_delay_ms = %(min_delay_ms)s,
                 priority = %(priority)s
             WHERE id = %(id)s
@@ -67,10 +64,10 @@ async def change_ingestion(conn: Connection, *, source: Source) -> None:
 
 def _values(source: Source) -> dict[str, object]:
     return {
-        **{name: getattr(source, name) for name in _SAME_COLUMNS},
+        **asdict(source),
         "url_key": url_key(source.url) if source.url else None,
         "selectors": Jsonb(dict(source.selectors)) if source.selectors else None,
-        "patterns": list(source.article_url_patterns),
+        "article_url_patterns": list(source.article_url_patterns),
         "min_delay_ms": round(source.min_delay / timedelta(milliseconds=1)) if source.min_delay else None,
     }
 
@@ -96,9 +93,8 @@ async def change(conn: Connection, *, source_id: SourceId, changes: Changes) -> 
             is_system = coalesce(%(is_system)s, is_system), is_critical = coalesce(%(is_critical)s, is_critical)
         WHERE id = %(id)s
     """
-    given = {name: getattr(changes, name) for name in ("name", "policy", "category", "is_system", "is_critical")}
     minutes = None if changes.interval is None else round(changes.interval / timedelta(minutes=1))
-    await conn.execute(statement, {**given, "id": source_id, "minutes": minutes})
+    await conn.execute(statement, {**asdict(changes), "id": source_id, "minutes": minutes})
 
 
 async def set_disabled(

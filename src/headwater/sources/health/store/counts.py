@@ -68,10 +68,6 @@ async def remove_of_source(conn: Connection, *, source_id: SourceId) -> None:
     await conn.execute("DELETE FROM poll_leaders WHERE source_id = %(source_id)s", {"source_id": source_id})
 
 
-async def remove_leaders(conn: Connection, *, period: Period) -> None:
-    await conn.execute("DELETE FROM poll_leaders WHERE period = %(period)s", {"period": period})
-
-
 async def rank(
     conn: Connection, *, period: Period, days_since: date, events_since: datetime, polls_since: datetime
 ) -> None:
@@ -130,7 +126,9 @@ async def rank(
     await conn.execute(statement, {**since, "period": period, "limit": LEADERS})
 
 
-async def set_ranked(conn: Connection, *, at: datetime) -> None:
+async def begin_ranking(conn: Connection, *, at: datetime) -> None:
+    """Delete the last ranking and store the time of the new one."""
+    await conn.execute("DELETE FROM poll_leaders")
     await conn.execute("UPDATE poll_counting SET ranked_at = %(at)s", {"at": at})
 
 
