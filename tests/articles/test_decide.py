@@ -35,15 +35,18 @@ def test_the_same_again_changes_nothing() -> None:
 def test_a_text_gives_way_only_to_one_that_is_not_much_shorter(words: int, takes: bool) -> None:
     new = a_record(" ".join(f"other{number}" for number in range(words)))
 
-    plan = plan_content(stored(LONG), new)
+    plan = plan_content(stored(LONG), replace(new, title="Another"))
 
     assert plan.takes_text is takes
+    assert plan.fate is (ContentChange.RENEWED if takes else ContentChange.UNCHANGED)
+    assert plan.merged.title == ("Another" if takes else LONG.title)
     assert plan.merged.content_hash == (new if takes else LONG).content_hash
     assert plan.merged.word_count == (words if takes else LONG.word_count)
 
 
-def test_a_page_without_text_takes_no_text_away() -> None:
-    empty = Extracted(title="Just a moment…")
+@pytest.mark.parametrize("words", [0, 500])
+def test_a_page_without_text_takes_no_text_away(words: int) -> None:
+    empty = Extracted(title="Just a moment…", word_count=words)
 
     plan = plan_content(stored(LONG), empty)
 
@@ -77,6 +80,7 @@ def test_the_same_text_with_a_better_title_is_renewed_in_its_fields() -> None:
 
 def test_richness_counts_words_and_fields() -> None:
     assert richness(Extracted()) == 0
+    assert richness(Extracted(word_count=7, title="T", authors=("Ann",))) == 7 + 20 + 20
     assert richness(LONG) > richness(replace(LONG, authors=())) > richness(replace(LONG, authors=(), word_count=5))
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.fetching.classify import CHALLENGE_PAUSE, SILENCE_PAUSE, classify, classify_error
+from headwater.fetching.classify import classify, classify_error
 from headwater.fetching.types import Verdict
 from headwater.frontier.types import Fetched, FetchFailed, Hopeless, Unchanged
 from headwater.net import FetchError, FetchFailure, Response
@@ -42,6 +42,8 @@ def reason_of(verdict: Verdict) -> tuple[str, str]:
         (408, ("FetchFailed", "timeout")),
         (410, ("Hopeless", "gone")),
         (418, ("FetchFailed", "bad_request")),
+        (425, ("FetchFailed", "upstream_failure")),
+        (426, ("FetchFailed", "bad_request")),
         (429, ("FetchFailed", "rate_limited")),
         (451, ("FetchFailed", "bad_request")),
         (500, ("FetchFailed", "upstream_failure")),
@@ -51,7 +53,10 @@ def reason_of(verdict: Verdict) -> tuple[str, str]:
     ],
 )
 def test_every_status_has_its_answer(status: int, reason: tuple[str, str]) -> None:
-    assert reason_of(verdict_of(status)) == reason
+    verdict = verdict_of(status)
+
+    assert reason_of(verdict) == reason
+    assert verdict.ends_turn is (status == 429)
 
 
 def test_a_page_is_fetched_with_its_validators_word_for_word() -> None:
@@ -61,7 +66,8 @@ def test_a_page_is_fetched_with_its_validators_word_for_word() -> None:
 
 
 def test_a_validator_that_cannot_be_kept_is_none() -> None:
-    assert verdict_of(200, ETag="\udcff", Last_Modified="x" * 2000).answer == Fetched(None, None)
+    assert verdict_of(200, ETag="\udcff", Last_Modified="x" * 1001).answer == Fetched(None, None)
+    assert verdict_of(200, ETag="", Last_Modified="x" * 1000).answer == Fetched(None, "x" * 1000)
 
 
 def test_304_is_unchanged_where_we_had_something_to_compare_with() -> None:
@@ -73,7 +79,7 @@ def test_a_bot_challenge_pauses_the_pages_of_its_host_for_a_day(status: int) -> 
     verdict = verdict_of(status, b"<title>Just a moment...</title>")
 
     assert reason_of(verdict) == ("FetchFailed", "bot_challenge")
-    assert (verdict.ends_turn, verdict.pages_pause) == (True, CHALLENGE_PAUSE)
+    assert (verdict.ends_turn, verdict.pages_pause) == (True, 24 * HOUR)
     assert verdict.pause == (timedelta(minutes=5) if status == 429 else None)
 
 
@@ -131,6 +137,25 @@ def test_a_body_that_nobody_reads_has_its_reason(body: bytes, reason: tuple[str,
     assert reason_of(verdict_of(200, body)) == reason
 
 
+HTML, XML, TEXT, GZIP = PAGE, b"<?xml version='1.0'?><urlset/>", b"https://example.com/a\n", b"\x1f\x8b\x08\x00"
+
+
+@pytest.mark.parametrize(
+    ("kind", "readable"),
+    [(PageKind.ARTICLE, [HTML, TEXT]), (PageKind.LIST, [HTML, TEXT]), (PageKind.SITEMAP, [HTML, XML, TEXT, GZIP])],
+)
+def test_a_body_is_kept_if_the_readers_of_its_kind_can_read_it(kind: PageKind, readable: list[bytes]) -> None:
+    responses = [Response("https://example.com/a", 200, {}, body) for body in (HTML, XML, TEXT, GZIP)]
+
+    answers = [classify(a_url(kind=kind), a_host(), response, START).answer for response in responses]
+
+    assert [one.body for one, answer in zip(responses, answers, strict=True) if isinstance(answer, Fetched)] == readable
+
+
+def test_203_is_a_page() -> None:
+    assert isinstance(verdict_of(203).answer, Fetched)
+
+
 def test_a_picture_in_place_of_a_sitemap_is_called_so() -> None:
     response = Response("https://example.com/s.xml", 200, {}, b"GIF89a\x00")
 
@@ -142,9 +167,9 @@ def test_a_picture_in_place_of_a_sitemap_is_called_so() -> None:
 @pytest.mark.parametrize(
     ("kind", "reason", "pause"),
     [
-        (FetchFailure.TIMEOUT, ("FetchFailed", "timeout"), SILENCE_PAUSE),
-        (FetchFailure.NETWORK, ("FetchFailed", "network"), SILENCE_PAUSE),
-        (FetchFailure.DNS, ("FetchFailed", "dns"), SILENCE_PAUSE),
+        (FetchFailure.TIMEOUT, ("FetchFailed", "timeout"), MINUTE),
+        (FetchFailure.NETWORK, ("FetchFailed", "network"), MINUTE),
+        (FetchFailure.DNS, ("FetchFailed", "dns"), MINUTE),
         (FetchFailure.TOO_LARGE, ("Hopeless", "too_large"), None),
         (FetchFailure.REDIRECT_LOOP, ("FetchFailed", "redirect_loop"), None),
         (FetchFailure.BAD_ENCODING, ("FetchFailed", "bad_encoding"), None),

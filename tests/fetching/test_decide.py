@@ -95,6 +95,7 @@ def after(*steps: tuple[int, str]) -> Answer | None:
             None,
             id="for now and then for good",
         ),
+        pytest.param([(302, f"http://example.com/{step}") for step in range(5)], None, id="five"),
     ],
 )
 def test_a_redirect_is_followed_or_is_the_way_of_another_url(

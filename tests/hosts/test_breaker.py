@@ -97,7 +97,10 @@ def test_a_host_that_names_too_short_a_time_is_taken_at_its_word_but_once() -> N
     assert pauses(steps) == [timedelta(seconds=1), timedelta(minutes=10), timedelta(minutes=20)]
 
 
-@pytest.mark.parametrize("other", [FailureClass.NETWORK, FailureClass.RATE_LIMITED, FailureClass.UNEXPECTED])
+@pytest.mark.parametrize(
+    "other",
+    [FailureClass.NETWORK, FailureClass.RATE_LIMITED, FailureClass.BOT_CHALLENGE, FailureClass.UNEXPECTED],
+)
 def test_a_probe_that_fails_otherwise_ends_no_pause(other: FailureClass) -> None:
     down = PollFailed(FailureClass.UPSTREAM_FAILURE, "Down.", 503)
 
@@ -154,6 +157,16 @@ def test_polls_by_hand_of_a_paused_host_do_not_lengthen_its_pause() -> None:
     by_hand = decide_host(paused.state, FEEDS[0], MISSING, policy_named("default"), START + HOUR / 2)
 
     assert (by_hand.state, by_hand.counts) == (paused.state, False)
+
+
+@pytest.mark.parametrize("hours", [2, 30])
+def test_a_poll_by_hand_of_a_paused_host_brings_its_retry_after(hours: int) -> None:
+    *_, paused = play((0, MISSING), (1, MISSING), (2, MISSING))
+    asking = PollFailed(FailureClass.NOT_FOUND, "Gone?", retry_after=hours * HOUR)
+
+    by_hand = decide_host(paused.state, FEEDS[0], asking, policy_named("default"), START)
+
+    assert (by_hand.state.paused_until, by_hand.counts) == (START + min(hours, 24) * HOUR, False)
 
 
 def test_a_host_keeps_no_more_feeds_than_a_pause_needs() -> None:

@@ -4,7 +4,6 @@ from datetime import timedelta
 import pytest
 
 from headwater.hosts.decide import (
-    LONGEST_WAIT,
     delay_of,
     have_changed,
     is_closed,
@@ -41,12 +40,12 @@ def test_the_pace_slows_at_once_and_eases_slowly() -> None:
     assert pace_after(Pace(2, 15), 4, was_rate_limited=False) == Pace(2, 19)
     assert pace_after(Pace(2, 15), 5, was_rate_limited=False) == Pace(1, 0)
     assert pace_after(Pace(0, 0), 100, was_rate_limited=False) == Pace()
-    assert pace_after(Pace(99), 0, was_rate_limited=True).slowed < 20
+    assert [pace_after(Pace(slowed), 0, was_rate_limited=True).slowed for slowed in (8, 9, 10, 99)] == [9, 10, 10, 10]
 
 
 def test_a_host_that_says_how_long_is_taken_at_its_word_for_a_day_at_the_most() -> None:
     assert wait_of(HOUR, Pace(7), was_rate_limited=True) == HOUR
-    assert wait_of(30 * LONGEST_WAIT, Pace(), was_rate_limited=False) == LONGEST_WAIT
+    assert wait_of(720 * HOUR, Pace(), was_rate_limited=False) == 24 * HOUR
 
 
 def test_a_429_that_does_not_say_how_long_is_waited_out_twice_as_long_each_time() -> None:

@@ -8,6 +8,7 @@ from structlog.testing import capture_logs
 from headwater.hosts.outage import (
     KNOWN_FOR,
     OURS,
+    OUTAGE_PROBE,
     OUTAGE_WINDOW,
     HostAttempt,
     OutageDetector,
@@ -152,6 +153,10 @@ def test_a_failure_counts_for_ten_minutes(age: int, expected: bool) -> None:
     detector = a_detector(*(failing(number) for number in range(4)))
 
     assert detector.note(failing(4, second=age), START + age * SECOND) is expected
+
+
+def test_during_an_outage_one_host_is_asked_every_thirty_seconds() -> None:
+    assert OUTAGE_PROBE == 30 * SECOND
 
 
 def test_an_answer_is_never_our_own_failure() -> None:

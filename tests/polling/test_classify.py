@@ -1,9 +1,10 @@
 import pytest
 
-from headwater.feeds.types import FeedParseError, NotAFeed
+from headwater.feeds.types import FeedParseError, NotAFeed, UnreadableBody
 from headwater.net import FetchError, FetchFailure
 from headwater.polling.classify import classify_body, classify_fetch_error, classify_status, classify_type
-from headwater.polling.types import FailureClass
+from headwater.polling.types import FailureClass, PollFailed
+from headwater.sandbox import Overrun
 from tests.clock import START
 
 
@@ -95,9 +96,18 @@ def test_a_status_without_a_class_of_its_own_counts_by_its_hundred(status: int, 
     assert classify_status(status, {}, b"", START).kind is kind
 
 
-def test_a_body_that_is_no_feed_is_told_from_a_feed_that_cannot_be_read() -> None:
-    assert classify_body(NotAFeed("it is a web page"), 200).kind is FailureClass.NOT_A_FEED
-    assert classify_body(FeedParseError("the body is empty"), 200).kind is FailureClass.PARSE_ERROR
+@pytest.mark.parametrize(
+    ("error", "kind", "detail"),
+    [
+        (NotAFeed("it is a web page"), FailureClass.NOT_A_FEED, "It is a web page."),
+        (FeedParseError("the body is empty"), FailureClass.PARSE_ERROR, "The body is empty."),
+        (Overrun("time", "10 s"), FailureClass.PARSE_ERROR, "It exceeds our limits: 10 s."),
+    ],
+)
+def test_a_body_without_a_feed_differs_from_a_feed_that_cannot_be_parsed(
+    error: UnreadableBody | Overrun, kind: FailureClass, detail: str
+) -> None:
+    assert classify_body(error, 200) == PollFailed(kind, detail, 200)
 
 
 @pytest.mark.parametrize(
@@ -105,6 +115,7 @@ def test_a_body_that_is_no_feed_is_told_from_a_feed_that_cannot_be_read() -> Non
     [
         ("text/html", "Its Content-Type is text/html, not XML."),
         (None, "It has no Content-Type."),
+        ("x" * 201, f"Its Content-Type is {'x' * 200}, not XML."),
     ],
 )
 def test_what_is_not_sent_as_xml_is_told_by_its_type(content_type: str | None, detail: str) -> None:

@@ -15,8 +15,6 @@ from headwater.frontier.types import Settled
 from headwater.types import ArticleId
 from headwater.urls import site_of, url_key
 
-MOST_LOST_PROCESSES = 2  # of one page: it is not read a third time
-
 
 @dataclass(frozen=True, slots=True)
 class KnownArticle:
@@ -64,7 +62,7 @@ def alias_of(url: str, canonical: str | None) -> str | None:
         is_same_site = site_of(url) == site_of(canonical)
     except (ValueError, InvalidUrl):
         return None
-    is_front_page = there.pathname in {"", "/"} and not there.search
+    is_front_page = there.pathname == "/" and not there.search
     return canonical if is_same_site and not is_front_page else None
 
 

@@ -32,6 +32,7 @@ from headwater.urls import url_key
 log = get_logger()
 
 WRITTEN_AT_ONCE = 50
+MOST_LOST_PROCESSES = 2  # of one page: it is not read a third time
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Extractor:
 
     async def _read(self, claimed: ClaimedPage) -> Extracted | Failed:
         page = claimed.page
-        if page.attempts >= decide.MOST_LOST_PROCESSES:
+        if page.attempts >= MOST_LOST_PROCESSES:
             return Failed(Failure.OVERRUN, f"Its processes died, {page.attempts} in a row.")
         try:
             return await self._sandbox.run(

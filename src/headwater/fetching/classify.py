@@ -54,7 +54,7 @@ def _classified(url: ClaimedUrl, response: Response) -> Verdict:
             kind = FailureClass.UPSTREAM_FAILURE
             return Verdict(FetchFailed(kind.value, failure_sentence(kind, status, "page")))
         case _:
-            return Verdict(FetchFailed(kind.value, detail), ends_turn=status == 429, was_rate_limited=status == 429)
+            return Verdict(FetchFailed(kind.value, detail), was_rate_limited=status == 429)
 
 
 def classify_error(error: FetchError, *, host_answers: bool) -> Verdict:

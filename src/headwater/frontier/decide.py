@@ -142,7 +142,7 @@ def _is_repeating(segments: list[str]) -> bool:
         or any(
             segments[start : start + 3 * length] == segments[start : start + length] * 3
             for length in range(2, LONGEST_CYCLE + 1)
-            for start in range(len(segments) - length + 1)
+            for start in range(len(segments) - 3 * length + 1)
         )
     )
 

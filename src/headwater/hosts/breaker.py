@@ -22,9 +22,9 @@ class HostFailure:
     """A failed poll, as far as it concerns the host."""
 
     kind: FailureClass
-    retry_after: timedelta | None = None
-    pauses_host: bool = False  # at once, by the feed's policy
-    needs_operator: bool = False  # logged as an error, which a pause would hide
+    retry_after: timedelta | None
+    pauses_host: bool  # at once, by the feed's policy
+    needs_operator: bool  # logged as an error, which a pause would hide
 
 
 @record
