@@ -1,8 +1,7 @@
 """Whether a cluster's server is running, by its lock file, which a killed server leaves behind.
 
-The process id in the file is not enough: a killed server may stay a zombie in a container without an init process, and
-its id may be reused. PostgreSQL does not start beside such a file, so it is removed, but only when no process of the
-cluster is left: two servers on one cluster corrupt it.
+Its process id may be that of a zombie (in a container without an init process), or reused. PostgreSQL does not start
+while the file exists, so it is removed when no process of the cluster is left: two servers would corrupt it.
 """
 
 import os

@@ -1,11 +1,10 @@
 """The embedded PostgreSQL of a folder: started by its first process, stopped by its last.
 
-Several processes may share one folder (`headwater up` in one terminal, `headwater source add` in the next). Each holds
-a shared lock on `in-use`; a process that leaves and holds the only one stops the server. The kernel releases the locks
-of a killed process. Starting and stopping happen under an exclusive lock.
+Each process holds a shared lock on `in-use`, and stops the server when it leaves and holds the only one. The kernel
+releases the locks of a killed process. Starting and stopping happen under an exclusive lock.
 
-Only the wheel's programs are used, not its server class, which opens every parent folder to all users when run as root,
-fails on a space in the path, and has one lock for all users of a machine.
+The wheel's server class is not used: it opens every parent folder to all users when run as root, fails on a space in
+the path, and has one lock for all users of a machine.
 """
 
 import asyncio

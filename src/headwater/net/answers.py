@@ -24,12 +24,9 @@ _CHALLENGE_HEADERS = {
 _CHALLENGE_STATUSES = frozenset({403, 429, 503})
 _CHALLENGE_MARKS = (b"<title>just a moment", b"/cdn-cgi/challenge-platform/", b"/.well-known/ddos-guard/js-challenge/")
 _FAILURES = {
-    401: FailureClass.UNAUTHORIZED,
-    403: FailureClass.FORBIDDEN,
-    404: FailureClass.NOT_FOUND,
-    410: FailureClass.GONE,
+    401: FailureClass.UNAUTHORIZED, 403: FailureClass.FORBIDDEN, 404: FailureClass.NOT_FOUND, 410: FailureClass.GONE,
     429: FailureClass.RATE_LIMITED,
-}
+}  # fmt: skip
 _SENTENCES = {
     FailureClass.RATE_LIMITED: "The site received too many requests from us.",
     FailureClass.UNAUTHORIZED: "The site requires a user name and password for this {what}.",

@@ -1,4 +1,4 @@
-"""Emails, sent by an SMTP server; where none is set, written to the log, so that links can still be used."""
+"""Sends emails by SMTP. Without a server they are written to the log, so that links in them can still be used."""
 
 import asyncio
 import smtplib
@@ -31,7 +31,7 @@ class SmtpServer:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """`smtp://user:password@mail.example:587`, or `smtps://` for TLS from the first byte. Raises Invalid."""
+        """`smtp://user:password@mail.example:587`, or `smtps://`. Raises Invalid."""
         try:
             parts = urlsplit(url)
             port = parts.port or PORTS[parts.scheme]
@@ -50,22 +50,19 @@ class Delivery(Enum):
 
 
 class Mailer:
-    """Sends emails. Failures are logged."""
-
     def __init__(self, post: SmtpServer | None, sender: str) -> None:
         self._post = post
         self._sender = sender
 
     @property
     def has_server(self) -> bool:
-        """Whether email is sent, rather than written to the log."""
         return self._post is not None
 
     async def send(self, to: str, subject: str, text: str, *, message_id: str = "") -> bool:
         return await self.deliver(to, subject, text, message_id=message_id) is Delivery.SENT
 
     async def deliver(self, to: str, subject: str, text: str, *, message_id: str = "") -> Delivery:
-        """Send an email. One that may be sent twice has its own `message_id`, so that duplicates are recognised."""
+        """Send an email. Mail programs recognise duplicates by `message_id`."""
         try:
             email = EmailMessage()
             email["From"], email["To"], email["Subject"] = self._sender, to, subject
@@ -102,7 +99,7 @@ class Mailer:
                 is_encrypted = True
             if post.user:
                 if not may_show_password(post.host, is_encrypted=is_encrypted):
-                    raise smtplib.SMTPNotSupportedError("it offers no encryption, and the password is not sent without")
+                    raise smtplib.SMTPNotSupportedError("the server offers no encryption: the password is not sent")
                 server.login(post.user, post.password)
             server.send_message(email)
 
@@ -115,5 +112,5 @@ def is_refused(error: Exception) -> bool:
 
 
 def may_show_password(host: str, *, is_encrypted: bool) -> bool:
-    """Whether a password may be sent: an attacker on the way can hide that a server offers STARTTLS."""
+    """Only over TLS or loopback: an attacker in between can hide that a server offers STARTTLS."""
     return is_encrypted or host == "localhost" or (is_address(host) and ip_address(host).is_loopback)

@@ -1,6 +1,6 @@
-"""Decompresses bodies as they arrive: bytes in, pieces of bounded size out, and at the end whether they were complete.
+"""Decompresses bodies as they arrive, in pieces of bounded size; at the end, whether they were complete.
 
-Not left to aiohttp, which reports neither the number of bytes before decompression nor a truncated body.
+aiohttp reports neither the number of bytes before decompression nor a truncated body.
 """
 
 import struct
@@ -66,7 +66,7 @@ class ZlibStream:
 
 
 class GzipMember(ZlibStream):
-    """A member of gzip. The eight bytes of its trailer are a checksum only: like browsers, it does without them."""
+    """A member of gzip. As in browsers, its trailer, a checksum, may be missing."""
 
     def __init__(self) -> None:
         super().__init__(GZIP_BITS)

@@ -1,18 +1,10 @@
-"""Sends JSON by POST to a webhook of the operator.
-
-Its URL is a setting and may be private, so the guarded client is not used. No feed, page or user can choose it, and
-redirects are not followed.
-"""
+"""Sends JSON to the operator's webhook, without the guarded client: its URL is a setting, and may be private."""
 
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import aiohttp
-
-from headwater.observability.log import get_logger
-
-log = get_logger()
 
 WITHIN = timedelta(seconds=15)
 QUOTED = 200
@@ -22,9 +14,9 @@ async def post_json(url: str, body: Mapping[str, Any], *, headers: Mapping[str, 
     """None if it was accepted; else why not, without the URL, which may contain a secret."""
     try:
         async with (
+            # No decompression: the first bytes of a compressed answer could expand to megabytes.
             aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=WITHIN.total_seconds()),
-                auto_decompress=False,  # the first bytes of a compressed answer could expand to megabytes
+                timeout=aiohttp.ClientTimeout(WITHIN.total_seconds()), auto_decompress=False
             ) as session,
             session.post(url, json=body, headers=headers, allow_redirects=False) as answer,
         ):
@@ -37,4 +29,4 @@ async def post_json(url: str, body: Mapping[str, Any], *, headers: Mapping[str, 
     except (aiohttp.ClientConnectorError, aiohttp.ClientSSLError) as error:
         return f"No connection to {error.host}: {error.strerror or type(error).__name__}."
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return f"It could not be asked: {type(error).__name__}."
+        return f"The request failed: {type(error).__name__}."

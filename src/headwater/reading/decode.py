@@ -1,8 +1,8 @@
-"""Bytes to text, in the encoding they are really in: for feeds, pages and sitemaps alike. Pure, and never fails.
+"""Decodes feeds, pages and sitemaps. Pure, and never fails.
 
 The order is a browser's: byte order mark, HTTP charset, <meta> (in HTML), XML declaration, UTF-8. A label counts only
-if the bytes are valid in it. Bytes that are valid in none are read by the first label, and without a label as UTF-8
-with stray windows-1252, which is what such bodies contain in practice.
+if the bytes are valid in it. Bytes that are valid in none are decoded by the first label, or as UTF-8 with stray
+windows-1252.
 """
 
 import codecs
@@ -16,19 +16,11 @@ _XML_ENCODING = re.compile(rf"\s*<\?xml[^>]{{0,200}}?encoding\s*=\s*{_LABEL}".en
 _XML_WITHIN = 512
 _XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
 
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it starts with
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_OPENINGS = (
-    (re.compile(rb"<\0\0\0"), "utf-32-le"),
-    (re.compile(rb"\0\0\0<"), "utf-32-be"),
-    (re.compile(rb"<\0[^\0]\0"), "utf-16-le"),  # two letters: one zero beside a "<" is a stray byte
-    (re.compile(rb"\0<\0[^\0]"), "utf-16-be"),
-    (re.compile(rb"\x4c\x6f\xa7\x94"), "cp037"),  # "<?xm" in EBCDIC
+# A byte order mark, or the first letters of markup: two in UTF-16, since a zero beside "<" may be stray; in EBCDIC
+# "<?xm". UTF-32 comes before UTF-16, whose mark it starts with.
+_MARKED = re.compile(
+    rb"(?P<utf_8>\xef\xbb\xbf)|(?P<utf_32_le>\xff\xfe\0\0|<\0\0\0)|(?P<utf_32_be>\0\0\xfe\xff|\0\0\0<)"
+    rb"|(?P<utf_16_le>\xff\xfe|<\0[^\0]\0)|(?P<utf_16_be>\xfe\xff|\0<\0[^\0])|(?P<cp037>\x4c\x6f\xa7\x94)"
 )
 
 AS_1252 = {code: char for code in range(0x80, 0xA0) if (char := bytes([code]).decode("cp1252", "replace")) != "\ufffd"}
@@ -91,10 +83,8 @@ def is_labelled_utf8(body: bytes, content_type: str | None) -> bool:
 
 def marked_encoding(body: bytes) -> str | None:
     """The encoding that the first bytes show: a byte order mark, or the zeros of UTF-16 and UTF-32."""
-    for mark, encoding in _MARKS:
-        if body.startswith(mark):
-            return encoding
-    return next((encoding for opening, encoding in _OPENINGS if opening.match(body)), None)
+    found = _MARKED.match(body)
+    return found.lastgroup.replace("_", "-") if found and found.lastgroup else None
 
 
 def incremental_decoder(head: bytes) -> codecs.IncrementalDecoder:

@@ -1,8 +1,8 @@
-"""HTML of feeds and pages made safe to show, every link absolute.
+"""Sanitises the HTML of feeds and pages: only what `html_rules` allows, every link absolute.
 
-`html_rules` says what is kept. Well nested markup takes the fast path; nh3 parses and serialises all other as a browser
-would. Its time grows with the square of the depth and of the attributes on one tag, and its output with the number of
-formatting tags left open times the blocks after them, each of which reopens all. Such text never reaches it.
+Well nested markup takes the fast path; nh3 parses all other as a browser would. It takes quadratic time in the depth of
+elements and in the attributes of one tag, and each block repeats all formatting tags left open before it: text that
+exceeds limits on these becomes plain text.
 """
 
 import re
@@ -22,7 +22,7 @@ MAX_REOPENED = 4_000_000
 MAX_GROWTH = 4
 GROWS_FREELY = 100_000
 
-# A browser takes all that follows these for raw text, up to an end tag that may be missing. Their content is kept.
+# Browsers read what follows these as raw text, up to an end tag that may be missing. Their content is kept.
 _SHELLS = re.compile(r"</?(?:iframe|no(?:script|embed|frames)|plaintext|xmp)\b[^<>]*>", re.IGNORECASE)
 # Attributes as a browser's tokeniser reads them, an unclosed quote running to the end, so that none is missed.
 _ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'>][^\s>]*+|(?=>)))?+"""
@@ -81,14 +81,14 @@ def _is_hostile(html: str) -> bool:
 
 
 class _Formatting:
-    """The formatting tags that are open, and how much text they are."""
+    """The open formatting tags, and their total length."""
 
     def __init__(self) -> None:
         self._open: dict[str, list[str]] = {}
         self._length = 0
 
     def left_open(self, name: str, attributes: str, *, closing: bool) -> int:
-        """Take the next tag; how much a browser may write anew because of it."""
+        """Add the next tag. Returns the length of what a browser may reopen after it."""
         if name not in _FORMATTING:
             return self._length
         alike = self._open.setdefault(name, [])

@@ -1,13 +1,12 @@
-"""The fast path of the sanitiser: HTML that is well nested and made of known tags, as nearly all HTML of feeds is.
+"""The fast path of the sanitiser, for well nested HTML of known tags, which is nearly all HTML of feeds.
 
-It is read tag by tag, at a multiple of a parser's speed, and written out again with absolute links and allowed
-attributes only. The few repairs are those that need no look back: elements whose end tag is optional are closed,
-unknown tags and comments are removed, scripts with all their content. For any other markup that `html_rules` does not
-allow the result is None, and nh3 parses it.
+Rewrites tag by tag, several times as fast as a parser: links become absolute, other attributes than allowed ones are
+removed, and so are unknown tags, comments, and scripts with their content; omitted optional end tags are added. For any
+other markup that `html_rules` does not allow the result is None, and nh3 parses it.
 
-The output is safe by its own form, whatever came in: split at every "<", each piece begins with a whole tag, quotes
-included, as a browser's tokeniser reads it; none of the allowed tags changes how the rest is tokenised; tags appear
-only where a browser's tree builder leaves them. The tests let nh3 look for anything left to remove.
+The output is safe for any input. It is split at every "<"; each piece begins with a complete tag, as a browser's
+tokeniser reads it; no allowed tag changes how the rest is tokenised; and tags are only where a browser's tree builder
+keeps them. Tests check with nh3 that nothing is left to remove.
 """
 
 import re
@@ -30,7 +29,7 @@ _SPACE = r"[ \t\n\f\r]"  # as HTML has it: Python's own class is wider
 _TAG = r"[a-zA-Z][a-zA-Z0-9:_-]*+"
 _NAME = r"[a-zA-Z][a-zA-Z0-9_:.-]*+"
 _VALUE = r""""[^"]*+"|'[^']*+'|[^\s"'=<>`]++"""
-# These groups backtrack: until 3.11.5 Python's possessive groups may swallow text where they fail inside.
+# Not possessive: these have a bug before Python 3.11.5.
 _BETWEEN = rf"(?:{_SPACE}++|(?<=[\"']))"
 _EQUALS = rf"{_SPACE}*+={_SPACE}*+"
 _OPENING = re.compile(rf"({_TAG})((?:{_BETWEEN}{_NAME}(?:{_EQUALS}(?:{_VALUE}))?)*){_SPACE}*+/?(?=>)")
@@ -50,8 +49,8 @@ _LINKING = frozenset(tag for tag, names in ATTRIBUTES.items() if not names.isdis
 
 
 class _Context(dict[str, "_Rewrite"]):
-    """What is allowed inside an element. Caches how each tag met there is rewritten; for tags that differ in a link or
-    an id, by their shape: the tag without its values."""
+    """What is allowed inside an element. Caches how each tag is rewritten there; tags with a link or an id by their
+    shape: the tag without its values."""
 
     __slots__ = ("allowed", "in_link", "no_text", "shapes")
 
@@ -119,7 +118,6 @@ def sanitise_fast(html: str, base: str) -> str | None:  # noqa: C901  (one loop 
 
 
 def _known_shape(context: _Context, source: str, base: str) -> _Rewrite | None:
-    """How a tag is rewritten whose shape is cached."""
     if source.startswith(_PLAIN_LINK) and source[-1] == '"' and source.count('"') == 2:
         known = context.shapes.get('a href=""')
         return (source + known[2], known[3]) if known else None
@@ -142,7 +140,7 @@ def _split_at_quotes(source: str) -> list[str]:
 
 
 def _rare_piece(pieces: list[str], at: int, base: str, state: _State) -> _State | None:
-    """Rewrite a piece that is not cached: the state after it, or None to give up."""
+    """Rewrite a piece that is not cached. The state after it; None if a parser is needed."""
     piece = pieces[at]
     first = piece[:1]
     if first == _REMOVED:
@@ -154,7 +152,7 @@ def _rare_piece(pieces: list[str], at: int, base: str, state: _State) -> _State 
     if first == "\0":
         return None
     if not first.isascii() or not first.isalpha():
-        # To a browser this is text.
+        # Browsers read this as text.
         return _remove(pieces, at, at, f"&lt;{piece}", state)
     tag = _OPENING.match(piece)
     if not tag:
@@ -234,14 +232,13 @@ def _end_tag(pieces: list[str], at: int, state: _State) -> _State | None:
     if name not in {"br", "p"} and not outer:
         return _remove(pieces, at, at, text, state)
     if name == "p" and "p" in state[1].allowed:
-        # A browser makes an empty paragraph of it.
+        # Browsers insert an empty paragraph.
         pieces[at] = f"p></p>{text}"
         return state
     return None
 
 
 def _closes(name: str, inside: str) -> bool:
-    """Whether an end tag also closes an element that is open inside."""
     return (inside in ENDED_BY and name not in TRANSPARENT) or (name in BLOCKS and inside in BLOCKS)
 
 

@@ -1,7 +1,6 @@
-"""The start tags of a page, in one pass, by HTML's tokenising rules. Pure.
+"""The start tags of a page, by HTML's tokenising rules, in linear time. Pure.
 
-A parser that builds a tree takes nine seconds for one tag with 880 kB of attributes. Here every alternative runs to its
-end or to the end of the text, so that nothing is read twice: no megabyte was found that takes a second.
+A parser that builds a tree takes nine seconds for one tag with 880 kB of attributes.
 """
 
 import re

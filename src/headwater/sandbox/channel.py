@@ -1,7 +1,6 @@
 """The parent's end of a child's socket: one question at a time, its answer in a future; never blocks.
 
-Reader and writer callbacks on the socket were measured to be cheaper than asyncio's streams and `loop.sock_*`. A large
-body is sent and received in place, without a copy per chunk.
+Callbacks on the socket are faster than asyncio's streams and `loop.sock_*`. Large bodies are not copied per chunk.
 """
 
 import asyncio

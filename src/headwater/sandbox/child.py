@@ -1,8 +1,7 @@
 """The child process: `python -m headwater.sandbox.child SOCKET PARENT`, started by `process.py`.
 
-Answers questions (a function and its arguments) from its socket, and ends when the parent closes it. The parent's
-__main__ does not run here, and asyncio is not imported. The parent kills at the time limit; the limits set
-here also hold when the parent is busy or gone.
+Answers questions (a function and its arguments) until the parent closes the socket. The parent kills it at the time
+limit; the limits set here hold when the parent is busy or gone, too.
 """
 
 import contextlib
@@ -30,7 +29,7 @@ NOTHING_LEFT = AnswerFrame(FrameKind.OUT_OF_MEMORY, is_last=True)  # created in 
 
 
 class MemoryGauge:
-    """The size of this process. Read after every task, so the file stays open: 2 µs instead of 40."""
+    """The size of this process. The file stays open: 2 µs for each task instead of 40."""
 
     def __init__(self) -> None:
         self._statm = -1

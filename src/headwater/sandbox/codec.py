@@ -1,9 +1,8 @@
 """Results and exceptions between child and parent, as MessagePack.
 
-The child has read hostile bytes, so its answer may be forged. The parent decodes a result against the return type of
-the function that it asked for: msgspec builds that type and nothing else, calls nothing the answer names, and uses
-memory in proportion to the bytes received. An exception is named by the child; only exceptions that the parent has
-loaded already, of Headwater or built in, are built, from plain values. The values themselves are data, not trusted.
+The child has read hostile bytes, so its answer may be forged. The parent decodes a result as the return type of the
+function: msgspec builds nothing else, and uses memory in proportion to the bytes received. An exception is named by the
+child: only loaded exceptions, of Headwater or built in, are built, from plain values.
 """
 
 import builtins
@@ -34,7 +33,7 @@ class _Raised:
 
 
 def encode(result: object) -> bytes:
-    """In the child. Raises TypeError for a result that MessagePack cannot hold."""
+    """In the child. Raises TypeError."""
     return _ENCODER.encode(result)
 
 

@@ -1,7 +1,7 @@
 """The mailing stage: sends emails about accounts in the background.
 
-A request only queues, so the response time does not reveal whether there is an account. The token of a link is created
-here, when the email is sent. If the process dies, the email is sent again after its lease.
+Requests only queue them, so that the response time does not reveal whether there is an account. The token of a link is
+created when the email is sent.
 """
 
 from collections.abc import Sequence
@@ -58,9 +58,9 @@ class MailSender:
         return now - oldest if oldest else timedelta(0)
 
     async def write(self, mail: QueuedMail) -> AccountEmail | None:
-        """The email with a new token in its link; None if its account or request no longer exists.
+        """The email, with a new token in its link; None if its account or request no longer exists.
 
-        A link goes to the address of the account, never to the one that was typed: two mailboxes can have one
+        It is sent to the address of the account, not to the one that was entered: two mailboxes can have one
         `email_key` (`ann@strasse.example`, `ann@straße.example`).
         """
         if mail.kind in NOTICES:
@@ -85,7 +85,7 @@ class MailSender:
         return write_email(mail, token, to=to)
 
     async def _send(self, mail: QueuedMail, email: AccountEmail) -> bool:
-        """Whether it was sent, or is not retried."""
+        """Whether it is done: sent, or not retried."""
         delivery = await self._mailer.deliver(email.email, email.subject, email.text)
         if delivery is Delivery.SENT or not self._mailer.has_server:
             return True
