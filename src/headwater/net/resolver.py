@@ -36,10 +36,16 @@ class Resolver(AbstractResolver):
             found = [_found(host, port, family, [given])]
         else:
             found = await self._ask_dns(host, port, family)
-        refusals = [self._refusal(result["host"]) for result in found]
-        allowed = [result for result, refusal in zip(found, refusals, strict=True) if refusal is None]
-        if not allowed and (refusal := next(filter(None, refusals), None)):
-            raise refusal
+        allowed: list[ResolveResult] = []
+        refused: BlockedAddress | None = None
+        for result in found:
+            try:
+                check_address(result["host"], allow_loopback=self._allow_loopback)
+                allowed.append(result)
+            except BlockedAddress as error:
+                refused = refused or error
+        if refused and not allowed:
+            raise BlockedName(refused.address, refused.reason)
         return allowed
 
     async def close(self) -> None:
@@ -52,13 +58,6 @@ class Resolver(AbstractResolver):
         except UnicodeError as error:  # a label that is empty or too long, from Python's own codec
             raise OSError(f"{host!r} is not a host name") from error
         return [_found(host, port, family, address) for family, _, _, _, address in infos]
-
-    def _refusal(self, address: str) -> BlockedName | None:
-        try:
-            check_address(address, allow_loopback=self._allow_loopback)
-        except BlockedAddress as refused:
-            return BlockedName(refused.address, refused.reason)
-        return None
 
 
 def _found(host: str, port: int, family: socket.AddressFamily, address: Sequence[Any]) -> ResolveResult:
