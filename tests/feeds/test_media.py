@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.feeds import Enclosure
-from headwater.feeds.media import duration, whole
+from headwater.feeds.entry_fields import duration, whole
 from tests.feeds.feeds import atom_entry, rss_item
 
 

@@ -3,8 +3,7 @@
 from datetime import timedelta
 
 from headwater.feeds.document import FeedDocument, Fields, attribute, each, first_text, normalise_language
-from headwater.feeds.entry_fields import authors, categories
-from headwater.feeds.media import picture, whole
+from headwater.feeds.entry_fields import authors, categories, picture, whole
 from headwater.feeds.namespaces import Element
 from headwater.feeds.text_constructs import HTML, PLAIN, plain
 from headwater.feeds.types import ParsedFeed

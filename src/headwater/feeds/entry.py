@@ -6,8 +6,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from headwater.feeds.document import FeedDocument, Fields, attribute, each, first_text, normalise_language
-from headwater.feeds.entry_fields import AUTHOR_WORDS, CATEGORY_WORDS, PLACE_WORDS, authors, categories, place
-from headwater.feeds.media import FILES, PICTURES, enclosures, picture, whole
+from headwater.feeds.entry_fields import FIELD_WORDS, authors, categories, enclosures, picture, place, whole
 from headwater.feeds.namespaces import RDF, Element
 from headwater.feeds.text_constructs import HTML, INLINE, PLAIN, plain
 from headwater.feeds.types import Entry
@@ -52,7 +51,7 @@ class Layout:
             for those in (_PUBLISHED, _UPDATED, _TITLES, _LANGUAGES, _COUNTS)
         )
         self.authors, self.categories, self.enclosures, self.picture, self.place = (
-            not has.isdisjoint(those) for those in (AUTHOR_WORDS, CATEGORY_WORDS, FILES, PICTURES, PLACE_WORDS)
+            not has.isdisjoint(those) for those in FIELD_WORDS
         )
         self.comments = "comments" in has
         self.contents, self.summaries, self.captions = (
