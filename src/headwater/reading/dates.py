@@ -47,50 +47,40 @@ _TIME = rf"(?P<hour>\d{{1,2}})(?:{_MINUTE}|(?<=T\d\d)|(?=\s*[ap]\.?m\b)){_HALF}"
 _WEEKDAY = r"(?:[^\W\d]+\.?\s*,?\s+|[^\W\d]+,)?"
 _NTH = r"(?:st|nd|rd|th)?"
 _NAME = r"(?P<name>[^\W\d]{3,12})"
-_FULL_YEAR = r"(?P<year>\d{4})"
+_DAY = r"(?P<day>\d{1,2})"
+_MONTH = r"(?P<month>\d{1,2})"
+_YEAR = r"(?P<year>\d{4})"
 _ZONE = r"(?P<zone>(?!\d).*)?"
+_AT = rf"(?:[\s,T]+(?:at\s)?{_TIME})?{_ZONE}"
+_ISO_DAY = rf"{_YEAR}(?:(?P<mark>[-/.]?)(?P<month>\d\d|(?<=\D)\d)(?:(?P=mark)(?P<day>\d\d|(?<=\D)\d))?)?"
+_COMPACT = r"(?P<compact>\d{4}(?:\d\d)?)"
+_CHINESE_TIME = r"(?P<hour>\d{1,2})[:時时点](?P<minute>\d{1,2})(?:[:分](?:(?P<second>\d{1,2})秒?)?)?"
 
 _FORMS = tuple(
-    re.compile("".join(form), re.IGNORECASE)
+    re.compile(form, re.IGNORECASE)
     for form in (
         # Mon, 02 Jan 2006 15:04:05 -0700, and its many variants
-        (
-            rf"{_WEEKDAY}(?P<day>\d{{1,2}}){_NTH}[\s.,/-]+(?:de\s)?{_NAME}[\s.,/-]+(?:de\s)?",
-            rf"(?P<year>\d{{4}}|\d\d)(?:[\s,T]+(?:at\s)?{_TIME})?{_ZONE}",
-        ),
+        rf"{_WEEKDAY}{_DAY}{_NTH}[\s.,/-]+(?:de\s)?{_NAME}[\s.,/-]+(?:de\s)?(?P<year>\d{{4}}|\d\d){_AT}",
         # Mon Jan 2 15:04:05 -0700 2006
-        (
-            rf"(?:[^\W\d]+\.?,?\s+)?{_NAME}\s+(?P<day>\d{{1,2}})\s+{_TIME}",
-            rf"(?:\s+(?P<zone>\S{{1,12}}))??\s+{_FULL_YEAR}",
-        ),
+        rf"(?:[^\W\d]+\.?,?\s+)?{_NAME}\s+{_DAY}\s+{_TIME}(?:\s+(?P<zone>\S{{1,12}}))??\s+{_YEAR}",
         # January 2, 2006 3:04 PM EST
-        (rf"{_WEEKDAY}{_NAME}\.?\s+(?P<day>\d{{1,2}}){_NTH},?\s+{_FULL_YEAR}", rf"(?:[\s,T]+(?:at\s)?{_TIME})?{_ZONE}"),
+        rf"{_WEEKDAY}{_NAME}\.?\s+{_DAY}{_NTH},?\s+{_YEAR}{_AT}",
         # 2006-W01-1, 2006-002
-        (
-            rf"{_FULL_YEAR}-?(?:W(?P<week>\d\d)(?:-?(?P<weekday>[1-7]))?|(?P<ordinal>\d{{3}}))",
-            rf"(?:[\sT]+{_TIME})?{_ZONE}",
-        ),
+        rf"{_YEAR}-?(?:W(?P<week>\d\d)(?:-?(?P<weekday>[1-7]))?|(?P<ordinal>\d{{3}}))(?:[\sT]+{_TIME})?{_ZONE}",
         # 2004-július-13T9:15-03:00
-        (rf"{_FULL_YEAR}-{_NAME}-(?P<day>\d{{1,2}})T{_TIME}{_ZONE}",),
+        rf"{_YEAR}-{_NAME}-{_DAY}T{_TIME}{_ZONE}",
         # 2004년 05월 28일 01:31:15
-        (rf"{_FULL_YEAR}(?P<korean>년)\s*(?P<month>\d{{1,2}})월\s*(?P<day>\d{{1,2}})일", rf"(?:\s+{_TIME})?{_ZONE}"),
+        rf"{_YEAR}(?P<korean>년)\s*{_MONTH}월\s*{_DAY}일(?:\s+{_TIME})?{_ZONE}",
         # 2020年5月6日, 2020年5月6日 10時11分
-        (
-            rf"{_FULL_YEAR}年\s*(?P<month>\d{{1,2}})月\s*(?P<day>\d{{1,2}})日",
-            rf"(?:\s*(?P<hour>\d{{1,2}})[:時时点](?P<minute>\d{{1,2}})(?:[:分](?:(?P<second>\d{{1,2}})秒?)?)?)?{_ZONE}",
-        ),
+        rf"{_YEAR}年\s*{_MONTH}月\s*{_DAY}日(?:\s*{_CHINESE_TIME})?{_ZONE}",
         # 2004-05-25 오후 11:23:17
-        (rf"{_FULL_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)\s+(?P<korean>오전|오후)\s+{_TIME}{_ZONE}",),
+        rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)\s+(?P<korean>오전|오후)\s+{_TIME}{_ZONE}",
         # 20060102150405
-        (rf"{_FULL_YEAR}(?P<month>\d\d)(?P<day>\d\d)(?P<compact>\d{{4}}(?:\d\d)?){_ZONE}",),
+        rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d){_COMPACT}{_ZONE}",
         # January 2006
-        (rf"{_NAME}\.?,?\s+{_FULL_YEAR}",),
+        rf"{_NAME}\.?,?\s+{_YEAR}",
         # 2006-01-02T15:04:05.999+07:00, 20060102, 2006-01, 2006/1/2 15:04 EDT
-        (
-            rf"(?:{_WEEKDAY}(?=\d{{4}}[-/.]?\d))?",
-            rf"{_FULL_YEAR}(?:(?P<mark>[-/.]?)(?P<month>\d\d|(?<=\D)\d)(?:(?P=mark)(?P<day>\d\d|(?<=\D)\d))?)?",
-            rf"(?:[\s,T]+(?:at\s)?(?:{_TIME}|(?P<compact>\d{{4}}(?:\d\d)?)(?:[.,]\d{{1,20}})?))?{_ZONE}",
-        ),
+        rf"(?:{_WEEKDAY}(?=\d{{4}}[-/.]?\d))?{_ISO_DAY}(?:[\s,T]+(?:at\s)?(?:{_TIME}|{_COMPACT}(?:[.,]\d{{1,20}})?))?{_ZONE}",
     )
 )
 _OFFSET = re.compile(
