@@ -34,7 +34,6 @@ async def find_answer(conn: Connection) -> ConsentAnswer | None:
 
 
 async def consent(conn: Connection, *, user_id: UserId, now: datetime) -> None:
-    """Count this user from now on."""
     await conn.execute("DELETE FROM analytics_refusals WHERE user_id = %(user_id)s", {"user_id": user_id})
     statement = """
         INSERT INTO analytics_consents (user_id, given_at) VALUES (%(user_id)s, %(now)s)
@@ -78,7 +77,6 @@ async def record(conn: Connection, *, article_id: ArticleId, action: ReaderActio
 
 
 async def count_for(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
-    """Move the clicks of one source to another."""
     statement = "UPDATE feed_item_clicks SET source_id = %(to)s WHERE source_id = %(source_id)s"
     await conn.execute(statement, {"source_id": source_id, "to": to})
 
@@ -180,7 +178,6 @@ async def remove_before(conn: Connection, *, before: datetime, limit: int) -> in
 
 
 async def remove_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
-    """Delete clicks of a removed source. Returns how many."""
     statement = """
         DELETE FROM feed_item_clicks
         WHERE ctid = ANY(ARRAY(SELECT ctid FROM feed_item_clicks WHERE source_id = %(source_id)s LIMIT %(limit)s))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import TypeVar, assert_never
+from typing import TypeVar
 
 import msgspec
 
@@ -29,6 +29,7 @@ _encode = msgspec.json.Encoder().encode
 
 ALONE_AFTER = 3  # failed requests: from then on an entry is sent alone
 REASON_MAX = 500
+_REFUSED_CONTENT = {400, 413}
 
 # Errors of a single document that are about the index: all other documents would get the same.
 _INDEX_FAULTS = frozenset({"cluster_block_exception", "index_closed_exception", "index_not_found_exception"})
@@ -81,22 +82,16 @@ def _packed(sized: Sequence[tuple[T, int]], options: IndexOptions) -> Iterator[l
 
 def must_split(outcome: BulkOutcome, sent: int) -> bool:
     """Whether a request was refused for something in it: it is halved until the cause is found."""
-    return isinstance(outcome, Refused) and outcome.status in {400, 413} and sent > 1
+    return isinstance(outcome, Refused) and outcome.status in _REFUSED_CONTENT and sent > 1
 
 
 def fates(outcome: BulkOutcome, sent: int) -> list[Fate]:
-    """The result for each entry that was sent."""
-    match outcome:
-        case BulkAnswered(items):
-            return [fate(item) for item in items]
-        case Refused(status=400 | 413 as status, reason=reason):
-            return [Reject(_reason(f"refused with {status}", reason)) for _ in range(sent)]
-        case Refused(status=status, reason=reason):
-            return [Retry(_reason(f"refused with {status}", reason)) for _ in range(sent)]
-        case Lost(reason):
-            return [Retry(_reason("no answer", reason)) for _ in range(sent)]
-        case _:
-            assert_never(outcome)
+    if isinstance(outcome, BulkAnswered):
+        return [fate(item) for item in outcome.items]
+    if isinstance(outcome, Lost):
+        return [Retry(_reason("no answer", outcome.reason))] * sent
+    kind = Reject if outcome.status in _REFUSED_CONTENT else Retry
+    return [kind(_reason(f"refused with {outcome.status}", outcome.reason))] * sent
 
 
 def fate(item: ItemResult) -> Fate:
@@ -108,7 +103,7 @@ def fate(item: ItemResult) -> Fate:
     if item.status < 300 or item.status == 409 or (item.status == 404 and item.error is None):
         return Done()
     reason = _reason(item.error or f"status {item.status}", item.reason)
-    if item.status in {400, 413} and item.error not in _INDEX_FAULTS:
+    if item.status in _REFUSED_CONTENT and item.error not in _INDEX_FAULTS:
         return Reject(reason)
     return Retry(reason)
 

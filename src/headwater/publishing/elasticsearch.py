@@ -8,6 +8,7 @@ import asyncio
 import base64
 import gzip
 import io
+import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Self, cast
@@ -64,10 +65,9 @@ class SearchIndex:
         headers = {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"}
         # Without require_alias a missing index would be created with a guessed mapping.
         query = {"require_alias": "true", "filter_path": BULK_FIELDS}
+        path = f"{self.alias}/_bulk"
         try:
-            status, text, retry_after = await self._send(
-                "POST", f"{self.alias}/_bulk", body=body, headers=headers, query=query, within=self._timeout
-            )
+            status, text, retry_after = await self._send("POST", path, body, headers, self._timeout, **query)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Lost(_why(error, self._timeout))
         if status != 200:
@@ -93,36 +93,24 @@ class SearchIndex:
         return str(found.get(self.index, {}).get("settings", {}).get("index", {}).get("uuid", self.index))
 
     async def move_alias(self) -> list[str]:
-        """Create this version's index and move the alias to it in one step. Returns the indices it pointed to before.
-
-        Raises IndexUnavailable, IndexMismatch.
-        """
+        """Move the alias to this version's index; returns the old ones. Raises IndexUnavailable, IndexMismatch."""
         behind = await self._behind_alias()
         old = [name for name in behind if name != self.index]
         if not old:
             await self.ensure()
             return []
-        await self._put_index({})
-        if wrong := await self._differences():
-            raise IndexMismatch(self.index, wrong)
-        actions: list[dict[str, Any]] = [{"remove": {"index": name, "alias": self.alias}} for name in old]
-        await self._ask("POST", "_aliases", {"actions": [*actions, self._add_alias()]})
+        await self._create(old)
         return old
 
     async def look(self) -> IndexLook:
-        """The state of the index. Raises IndexUnavailable."""
+        """Raises IndexUnavailable."""
         server = await self._ask("GET", "")
         behind = await self._behind_alias()
         count = await self._ask("GET", f"{self.alias}/_count", missing={}) if behind else {}
         health = await self._ask("GET", f"_cluster/health/{self.alias}", missing={}) if behind else {}
-        return IndexLook(
-            server=server_name(server),
-            index=self.index,
-            aliases_of=sorted(behind),
-            documents=count.get("count"),
-            health=health.get("status"),
-            differences=await self._differences() if self.index in behind else (),
-        )
+        found = await self._differences() if self.index in behind else ()
+        name = server_name(server)
+        return IndexLook(name, self.index, sorted(behind), count.get("count"), health.get("status"), found)
 
     async def _behind_alias(self) -> dict[str, Any]:
         """The indices of the alias with their options; empty if missing. Raises IndexMismatch if it is an index."""
@@ -131,19 +119,15 @@ class SearchIndex:
             raise IndexMismatch(self.alias, ["it is an index of its own, and an alias is needed under that name"])
         return {name: entry.get("aliases", {}).get(self.alias, {}) for name, entry in found.items()}
 
-    async def _create(self) -> None:
-        await self._put_index({self.alias: {"is_write_index": True}})
-        # It may have existed already, from another process or without its alias.
+    async def _create(self, old: Sequence[str] = ()) -> None:
+        """Create the index, unless it exists, and move the alias to it from the old ones in one step."""
+        body = {"mappings": MAPPING, "settings": SETTINGS}
+        await self._ask("PUT", self.index, body, but="resource_already_exists_exception")
         if wrong := await self._differences():
             raise IndexMismatch(self.index, wrong)
-        await self._ask("POST", "_aliases", {"actions": [self._add_alias()]})
-
-    def _add_alias(self) -> dict[str, Any]:
-        return {"add": {"index": self.index, "alias": self.alias, "is_write_index": True}}
-
-    async def _put_index(self, aliases: Mapping[str, Any]) -> None:
-        body = {"mappings": MAPPING, "settings": SETTINGS, "aliases": aliases}
-        await self._ask("PUT", self.index, body, but="resource_already_exists_exception")
+        removed = [{"remove": {"index": name, "alias": self.alias}} for name in old]
+        added = {"add": {"index": self.index, "alias": self.alias, "is_write_index": True}}
+        await self._ask("POST", "_aliases", {"actions": [*removed, added]})
 
     async def _differences(self) -> list[str]:
         found = await self._ask("GET", f"{self.index}/_mapping", missing={})
@@ -156,7 +140,7 @@ class SearchIndex:
         headers = {"Content-Type": "application/json"} if body is not None else {}
         content = msgspec.json.encode(body) if body is not None else None
         try:
-            status, text, _ = await self._send(method, path, body=content, headers=headers, query={}, within=ASK_WITHIN)
+            status, text, _ = await self._send(method, path, content, headers, ASK_WITHIN)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise IndexUnavailable(_why(error, ASK_WITHIN)) from error
         if status == 404 and missing is not None:
@@ -169,20 +153,12 @@ class SearchIndex:
         return object_of(text)
 
     async def _send(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        query: Mapping[str, str],
-        within: timedelta,
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], within: timedelta, **query: str
     ) -> tuple[int, bytes, timedelta | None]:
         if self._session is None:
             raise RuntimeError("the search index is used before it is opened")
-        timeout = aiohttp.ClientTimeout(
-            total=within.total_seconds(), connect=min(within, CONNECT_WITHIN).total_seconds()
-        )
+        connect = min(within, CONNECT_WITHIN).total_seconds()
+        timeout = aiohttp.ClientTimeout(total=within.total_seconds(), connect=connect)
         async with self._session.request(
             method,
             self._base.joinpath(path) if path else self._base,
@@ -247,7 +223,6 @@ class _BulkAnswer(msgspec.Struct):
 
 
 def read_bulk(text: bytes, sent: int) -> BulkOutcome:
-    """The results of a bulk request, one for each operation that was sent."""
     try:
         answer = msgspec.json.decode(text, type=_BulkAnswer)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -291,5 +266,4 @@ def server_name(answer: Mapping[str, Any]) -> str:
 
 def retry_after_of(value: str | None) -> timedelta | None:
     """In seconds; dates are ignored, because our own waits are as long."""
-    is_number = value is not None and len(value) <= 6 and value.isascii() and value.isdigit()
-    return timedelta(seconds=int(value)) if value is not None and is_number else None
+    return timedelta(seconds=int(value)) if value and re.fullmatch("[0-9]{1,6}", value) else None

@@ -63,5 +63,4 @@ async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping
 
 
 async def count_content(conn: Connection) -> int:
-    """How many documents the index should have."""
     return await fetch_value(conn, "SELECT count(*) FROM content")

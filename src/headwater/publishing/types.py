@@ -77,8 +77,6 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """The index refuses this document."""
-
     reason: str
 
 

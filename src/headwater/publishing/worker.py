@@ -49,10 +49,7 @@ class Indexer:
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[IndexBatch]:
-        """Up to `limit` batches; none while waiting after a failure, and one entry to probe the index after that.
-
-        Raises DatabaseUnavailable.
-        """
+        """Up to `limit` batches; none while waiting after a failure, then one entry. Raises DatabaseUnavailable."""
         if self._is_waiting or not await self._prepare():
             return ()
         if self._failures:
@@ -73,7 +70,10 @@ class Indexer:
         waiting = groups(batch.entries, sizes, self._options)
         while waiting and not self._is_waiting and self._clock() < batch.leased_until:
             results += await self._send_group(waiting.pop(0))
-        await self._release([entry for group in waiting for entry in group])
+        if waiting:
+            unsent, until = [entry for group in waiting for entry in group], self._waits_until or self._clock()
+            async with self._database.transaction() as conn:
+                await outbox.postpone(conn, entries=unsent, until=until, was_sent=False)
         counts = Counter(type(one) for one in results)
         took = timedelta(seconds=time.perf_counter() - started)
         report = IndexReport(counts[Done], counts[Retry], counts[Reject], took)
@@ -150,7 +150,9 @@ class Indexer:
         """When failed entries are sent again. Waits after a failure, continues after a success."""
         again = [(entry, one) for entry, one in pairs if isinstance(one, Retry)]
         if not again:
-            self._recover()
+            if self._failures:
+                log.info("index is back", address=self._index.address, failures=self._failures)
+            self._failures, self._waits_until = 0, None
             return self._clock()
         # It may be missing, closed or blocked: check it before the next request.
         self._is_ready = False
@@ -167,11 +169,6 @@ class Indexer:
         for entry, reason in rejected:
             log.warning("document refused", article=str(entry.article_id), version=entry.version, reason=reason)
 
-    async def _release(self, entries: Sequence[ClaimedEntry]) -> None:
-        if entries:
-            async with self._database.transaction() as conn:
-                await outbox.postpone(conn, entries=entries, until=self._waits_until or self._clock(), was_sent=False)
-
     def _pause(self, reason: str, *, asked: timedelta | None = None, is_refusal: bool = False) -> datetime:
         """Send nothing for a while; logged once, at the start."""
         if self._waits_until is not None and self._is_waiting:
@@ -186,9 +183,3 @@ class Indexer:
 
     def _wait(self, failures: int, asked: timedelta | None = None) -> timedelta:
         return wait(failures, self._options, chance=random.random(), asked=asked)  # noqa: S311  jitter, no secret
-
-    def _recover(self) -> None:
-        if self._failures:
-            log.info("index is back", address=self._index.address, failures=self._failures)
-        self._failures = 0
-        self._waits_until = None

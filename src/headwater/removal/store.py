@@ -67,13 +67,11 @@ async def finish(conn: Connection, *, removal: Removal) -> None:
 
 
 async def release(conn: Connection, *, removal: Removal) -> None:
-    """Let another worker continue at once."""
     statement = f"WITH source AS (UPDATE source_ids {_RELEASED}) UPDATE user_ids {_RELEASED}"
     await conn.execute(statement, {"id": removal.id, "lease": removal.lease})
 
 
 async def oldest_waiting_at(conn: Connection, *, now: datetime) -> datetime | None:
-    """The time of the oldest deletion that waits for a worker."""
     statement = f"""
         SELECT min(removed_at)
         FROM (

@@ -58,10 +58,7 @@ class Remover:
         self._is_draining = True
 
     async def work(self, removal: Removal, progress: Callable[[int], None] = lambda _: None) -> int:
-        """Remove all rows of a deleted source or user; returns how many. Raises DatabaseUnavailable.
-
-        `progress` gets the number of rows removed so far after each step.
-        """
+        """Remove all rows; returns how many. `progress` gets the number so far. Raises DatabaseUnavailable."""
         total = 0
         while not self._is_draining:
             gone = await self._step(removal)
@@ -86,10 +83,7 @@ class Remover:
         return total
 
     async def sweep(self) -> None:
-        """Delete custom sources without subscribers: a process may have ended between unsubscribing and deleting.
-
-        Forget holds on deleted feeds that are over.
-        """
+        """Delete custom sources that lost their last subscriber as a process ended, and holds that have expired."""
         async with self._database.as_system() as conn:
             found = await custom.list_unfollowed(conn, limit=SOURCES_AT_ONCE)
             await feed_holds.forget_holds(conn, now=self._clock())

@@ -46,7 +46,6 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, ends_at: dateti
 
 
 async def finish(conn: Connection, *, lease: UUID, now: datetime, due_at: datetime) -> None:
-    """End a run, and set when the next is due."""
     statement = """
         UPDATE retention_state SET due_at = %(due_at)s, lease = NULL, finished_at = %(now)s
         WHERE lease = %(lease)s
@@ -78,12 +77,10 @@ async def make_months(conn: Connection, *, until: date) -> int:
 
 
 async def list_months(conn: Connection) -> list[date]:
-    """The existing months, the oldest first."""
     return await fetch_column(conn, "SELECT article_months()")
 
 
 async def count_month(conn: Connection, *, month: date) -> Month:
-    """How many articles are in a month, and how many of them are starred."""
     statement = f"""
         SELECT %(month)s::date AS month, count(*) AS articles,
             count(*) FILTER (
@@ -102,10 +99,7 @@ async def reassign_texts(conn: Connection, *, before: UUID, most: int) -> int:
 
 
 async def detach_month(conn: Connection, *, month: date) -> int | None:
-    """Detach the oldest month, without its starred articles. Returns how many older ones are kept. Raises Busy.
-
-    None if it is not the oldest: another process was faster.
-    """
+    """Detach the oldest month, without its starred articles; None if another process did. Raises Busy."""
     async with _briefly(conn):
         return await fetch_value(conn, "SELECT let_article_month_go(%(month)s)", {"month": month})
 
@@ -121,7 +115,7 @@ async def take_detached_texts(conn: Connection, *, table: str, most: int) -> lis
 
 
 async def drop_detached(conn: Connection, *, table: str) -> None:
-    """Drop a detached table. Raises Busy."""
+    """Raises Busy."""
     async with _briefly(conn):
         await conn.execute("SELECT drop_gone_table(%(part)s)", {"part": table})
 

@@ -44,8 +44,6 @@ class RetentionTurn:
 
 @dataclass(frozen=True, slots=True)
 class RetentionState:
-    """When retention is due; while it runs, until when."""
-
     due_at: datetime
     is_running: bool
     finished_at: datetime | None
@@ -53,8 +51,6 @@ class RetentionState:
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """A month of articles, and how many of them are starred."""
-
     month: date
     articles: int
     starred: int

@@ -84,10 +84,7 @@ class Retainer:
         return [turn] if is_ours else []
 
     async def look_at_clock(self) -> str | None:
-        """Why this machine's clock cannot be trusted; None if it can. Repairs what a wrong clock has scheduled.
-
-        Raises DatabaseUnavailable.
-        """
+        """Why this machine's clock cannot be trusted, or None. Repairs its schedules. Raises DatabaseUnavailable."""
         now, started = self._clock(), time.monotonic()
         async with self._database.transaction() as conn:
             state = await clocks.read(conn)
@@ -275,10 +272,7 @@ REMOVES: dict[RetainedKind, RemoveBefore] = {
 async def repair_schedules(
     database: Database, options: RetentionOptions, now: datetime, *, thoroughly: bool = False
 ) -> None:
-    """Make waits due that are longer than allowed, as a clock that was ahead has written them, table by table.
-
-    Raises DatabaseUnavailable.
-    """
+    """Make waits due that a clock that was ahead made too long, table by table. Raises DatabaseUnavailable."""
     async with database.transaction() as conn:
         feeds = await feed_upkeep.repair_schedules(conn, now=now, latest=now + options.longest_poll_wait)
     async with database.transaction() as conn:
