@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from headwater.accounts.decide import Limit
 from headwater.accounts.store import attempts
 from headwater.db import Database
-from headwater.errors import QuotaReached
+from headwater.errors import QuotaReached, TooManyAttempts
 from headwater.types import UserId
 
 DAY = timedelta(days=1)
@@ -27,3 +27,11 @@ async def spend(database: Database, *, user_id: UserId, what: str, limit: Limit,
         used, ends_at = await attempts.count(conn, bucket=f"{what}:{user_id}", now=now, ends_at=now + limit.within)
     if used > limit.most:
         raise QuotaReached(what, limit.most, limit.within, ends_at - now)
+
+
+async def count_attempt(database: Database, *, bucket: str, limit: Limit, now: datetime) -> None:
+    """In a transaction of its own, so that failed attempts count too. Raises TooManyAttempts."""
+    async with database.transaction() as conn:
+        tried, ends_at = await attempts.count(conn, bucket=bucket, now=now, ends_at=now + limit.within)
+    if tried > limit.most:
+        raise TooManyAttempts(ends_at - now)

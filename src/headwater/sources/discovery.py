@@ -6,7 +6,7 @@ links to, the same of the front page, and the usual URLs of feeds.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from http import HTTPStatus
@@ -55,10 +55,8 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The feeds found, the best first, and the URLs without one."""
-
     url: str
-    found: tuple[FoundFeed, ...]
+    found: tuple[FoundFeed, ...]  # the best first
     tried: tuple[Tried, ...]
 
 
@@ -77,7 +75,7 @@ async def discover(
     urls = [first] if has_scheme else [first, f"http{first.removeprefix('https')}"]
     # A third of the time for each request, so that one that hangs does not cost all the others.
     get = partial(client.get, within=within / 3, max_bytes=max_bytes, headers={"Accept": ACCEPT})
-    search = _Search(client, get, sandbox, pause, turn)
+    search = _Search(client, get, sandbox, pause.total_seconds(), turn)
     try:
         async with asyncio.timeout(within.total_seconds()):
             first = await _search(search, urls)
@@ -112,40 +110,39 @@ def _candidates(urls: Iterable[str], how: How) -> Iterator[Candidate]:
     return (Candidate(url, how) for given in urls if (url := absolute(given, given)))
 
 
+@dataclass(slots=True)
 class _Search:
-    def __init__(
-        self, client: Client, get: Callable[..., Awaitable[Response]], sandbox: Sandbox, pause: timedelta,
-        turn: Turn | None,
-    ) -> None:  # fmt: skip
-        self._client = client
-        self._get = get
-        self._sandbox = sandbox
-        self._pause = pause.total_seconds()
-        self._turn = turn
-        self._requests = 0
-        self._requested_at: dict[str, float] = {}
-        self._resting: set[str] = set()  # origins that do not respond or limit requests
-        self._blocked: set[str] = set()
-        self._seen: set[bytes] = set()
-        self._feeds: set[bytes] = set()
-        self.current: Candidate | None = None
-        self.busy: HostBusy | None = None
-        self.found: list[tuple[tuple[int, ...], FoundFeed]] = []
-        self.tried: list[Tried] = []
+    """The requests and results of one discovery. One request at a time."""
+
+    client: Client
+    get: Callable[..., Awaitable[Response]]
+    sandbox: Sandbox
+    pause: float  # seconds
+    turn: Turn | None
+    current: Candidate | None = None
+    busy: HostBusy | None = None
+    requests: int = 0
+    requested_at: dict[str, float] = field(default_factory=dict[str, float])
+    resting: set[str] = field(default_factory=set[str])  # origins that do not respond or limit requests
+    blocked: set[str] = field(default_factory=set[str])
+    seen: set[bytes] = field(default_factory=set[bytes])
+    feeds: set[bytes] = field(default_factory=set[bytes])
+    found: list[tuple[tuple[int, ...], FoundFeed]] = field(default_factory=list[tuple[tuple[int, ...], FoundFeed]])
+    tried: list[Tried] = field(default_factory=list[Tried])
 
     def reason_to_skip(self, url: str) -> str | None:
         parsed = can_ada.parse(url)
-        if parsed.host in self._blocked:
+        if parsed.host in self.blocked:
             return "Headwater does not connect to its host"
-        if parsed.origin in self._resting:
+        if parsed.origin in self.resting:
             return "its host does not respond, or limits requests"
         return None
 
     async def open(self, urls: Sequence[str]) -> Response | None:
         for url in urls:
-            self._seen.add(url_key(url))
+            self.seen.add(url_key(url))
             if self.reason_to_skip(url) is None and (response := await self.request(Candidate(url, How.ITSELF))):
-                self._seen.add(url_key(response.url))
+                self.seen.add(url_key(response.url))
                 return response
         return None
 
@@ -165,14 +162,14 @@ class _Search:
     async def examine(self, candidates: Iterable[Candidate]) -> None:
         """Request each that is new; feeds of comments last."""
         for candidate in sorted(candidates, key=is_about_comments):
-            if (key := url_key(candidate.url)) not in self._seen:
-                self._seen.add(key)
+            if (key := url_key(candidate.url)) not in self.seen:
+                self.seen.add(key)
                 await self.request(candidate)
 
     async def request(self, candidate: Candidate) -> Response | None:
         """Fetch and read one URL, unless it is skipped, and keep the result. Returns the response, if any."""
         reason = self.reason_to_skip(candidate.url)
-        if reason is None and self._requests >= MAX_REQUESTS:
+        if reason is None and self.requests >= MAX_REQUESTS:
             reason = f"a search is limited to {MAX_REQUESTS} requests"
         if reason is not None:
             self.reject(candidate, f"not requested: {reason}")
@@ -190,7 +187,7 @@ class _Search:
             self._note_status(candidate, response)
             return response
         try:
-            self._keep(candidate, response, await read_feed(self._sandbox, response))
+            self._keep(candidate, response, await read_feed(self.sandbox, response))
         except UnreadableBody as error:
             self.reject(candidate, error.reason)
         except Exception as error:  # noqa: BLE001  a bug of ours costs one candidate, not the search
@@ -198,32 +195,32 @@ class _Search:
         return response
 
     async def _fetch(self, url: str) -> Response:
-        self._client.check(url)  # a URL that is refused as it is written costs neither a request nor a pause
-        self._requests += 1
-        if self._turn is not None:
-            return await self._turn.ask(self._get, url, turn=self._turn.hop)
+        self.client.check(url)  # a URL that is refused as it is written costs neither a request nor a pause
+        self.requests += 1
+        if self.turn is not None:
+            return await self.turn.ask(self.get, url, turn=self.turn.hop)
         host, now = host_of(url), asyncio.get_running_loop().time
-        await asyncio.sleep(self._requested_at.get(host, float("-inf")) + self._pause - now())
+        await asyncio.sleep(self.requested_at.get(host, float("-inf")) + self.pause - now())
         try:
-            return await self._get(url)
+            return await self.get(url)
         finally:
-            self._requested_at[host] = now()
+            self.requested_at[host] = now()
 
     def _note_failure(self, candidate: Candidate, error: HostBusy | FetchError) -> None:
         if isinstance(error, HostBusy):
             self.busy = error
         # Blocked for its own address or port, not for where it redirects to.
         elif error.kind is FetchFailure.BLOCKED and not isinstance(error.__cause__, InvalidUrl):
-            self._blocked.add(can_ada.parse(error.url).host)
+            self.blocked.add(can_ada.parse(error.url).host)
         if isinstance(error, HostBusy) or error.kind in _NO_RESPONSE:
-            self._resting.add(can_ada.parse(candidate.url).origin)
+            self.resting.add(can_ada.parse(candidate.url).origin)
         self.reject(candidate, str(error) if isinstance(error, HostBusy) else error.detail)
 
     def _note_status(self, candidate: Candidate, response: Response) -> None:
         status = response.status
         has_challenge = is_challenge(status, response.headers, response.body)
         if has_challenge or status in {429, 503}:
-            self._resting.add(can_ada.parse(response.url).origin)
+            self.resting.add(can_ada.parse(response.url).origin)
         phrase = f" {HTTPStatus(status).phrase}" if status in set(HTTPStatus) else ""
         plain = f"the response is HTTP {status}{phrase}"
         self.reject(candidate, f"it shows a bot challenge (HTTP {status})" if has_challenge else plain)
@@ -231,11 +228,11 @@ class _Search:
     def _keep(self, candidate: Candidate, response: Response, feed: ParsedFeed) -> None:
         url = moved_to(response) or (response.hops[0].url if response.hops else response.url)
         keys = {url_key(url), url_key(response.url)}
-        if keys & self._feeds:
+        if keys & self.feeds:
             self.reject(candidate, "it leads to a feed that was found already")
             return
-        self._feeds |= keys
-        self._seen |= keys
+        self.feeds |= keys
+        self.seen |= keys
         title, latest_at = feed.title or candidate.title or host_of(url), latest_of(feed)
         found = FoundFeed(url, title, feed.format, len(feed.entries), latest_at, candidate.how)
         self.found.append((_score(candidate, url, feed), found))

@@ -1,7 +1,7 @@
 """Hints for decisions on suggestions; the decisions, and blocked domains, each with its entry in the audit log."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from headwater.accounts.store import users
@@ -13,18 +13,9 @@ from headwater.errors import AlreadyDecided, Conflict, Forbidden, NotFound, Subm
 from headwater.sources import follow as following
 from headwater.sources.custom import store
 from headwater.sources.custom.decide import check_domain, check_reason, domains_of, may_approve, worth
-from headwater.sources.custom.spam import spam_score
+from headwater.sources.custom.spam import SpamScore, spam_score, without_itself
 from headwater.sources.custom.submit import publish
-from headwater.sources.custom.types import (
-    BlockedDomain,
-    DomainRecord,
-    FeedSubmission,
-    Likeness,
-    ModerationStatus,
-    Proposal,
-    SpamScore,
-    SubmitterRecord,
-)
+from headwater.sources.custom.types import BlockedDomain, DomainRecord, FeedSubmission, Likeness, ModerationStatus
 from headwater.sources.store import custom, sources
 from headwater.types import SourceId
 from headwater.urls import domain_of
@@ -37,7 +28,7 @@ async def approve(conn: Connection, source_id: SourceId, *, judge: User | None, 
         raise Forbidden("You suggested this feed. Another moderator must decide on it.")
     if not found.is_live_by_trust:
         source = await sources.find_by_id(conn, source_id=source_id)
-        await publish(conn, source, Proposal(found.name, found.url, found.category, found.interval_minutes), now)
+        await publish(conn, source, found, now)
     await _decide(conn, found, ModerationStatus.APPROVED, actor, None, now)
 
 
@@ -130,24 +121,7 @@ async def hints_of(conn: Connection, suggestions: Sequence[FeedSubmission], now:
     names = sorted({name for names in of_host.values() for name in names})
     blocked = await store.find_blocked(conn, domains=names)
     records = await store.list_records(conn, domains=sorted({domain_of(found.host) for found in suggestions}))
-    known = {found.id: _without(records[domain_of(found.host)], found) for found in suggestions}
-    return Hints(
-        likenesses,
-        {id_: one for one in blocked for id_, names in of_host.items() if one.domain in names},
-        known,
-        {found.id: _score(found, known[found.id], now) for found in suggestions},
-    )
-
-
-def _score(one: FeedSubmission, domain: DomainRecord, now: datetime) -> SpamScore:
-    """The spam score, without the decision on the suggestion itself."""
-    is_approved, is_rejected = one.status is ModerationStatus.APPROVED, one.status is ModerationStatus.REJECTED
-    record = SubmitterRecord(one.approved_count - is_approved, one.rejected_count - is_rejected)
-    return spam_score(one.host, one.sample, domain, record, now)
-
-
-def _without(record: DomainRecord, one: FeedSubmission) -> DomainRecord:
-    if one.decided_at is None:
-        return record
-    is_approved = one.status is ModerationStatus.APPROVED
-    return replace(record, approved=record.approved - is_approved, rejected=record.rejected - (not is_approved))
+    of_site = {found.id: without_itself(found, records[domain_of(found.host)]) for found in suggestions}
+    scores = {found.id: spam_score(found.host, found.sample, *of_site[found.id], now) for found in suggestions}
+    is_in = {id_: one for one in blocked for id_, names in of_host.items() if one.domain in names}
+    return Hints(likenesses, is_in, {id_: domain for id_, (domain, _) in of_site.items()}, scores)

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from headwater.sources.custom.types import DomainRecord, Sample, SpamScore, SpamSignal, SubmitterRecord
+from headwater.sources.custom.types import DomainRecord, FeedSubmission, ModerationStatus, Sample, SubmitterRecord
 from headwater.urls import domain_of
 
 HELD_FROM = 50  # points from which also a trusted user's suggestion needs a moderator
@@ -19,9 +20,32 @@ WORDS = frozenset({
 _WORD = re.compile(r"[^\W\d_]+")
 
 
+@dataclass(frozen=True, slots=True)
+class SpamSignal:
+    points: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpamScore:
+    """0 (no sign of spam) to 100, and why."""
+
+    points: int
+    signals: tuple[SpamSignal, ...] = ()
+
+
 def spam_score(host: str, sample: Sample, domain: DomainRecord, submitter: SubmitterRecord, now: datetime) -> SpamScore:
     signals = (*_of_origin(host, domain, submitter), *_of_titles(sample.titles), *_of_feed(host, sample, now))
     return SpamScore(min(max(sum(one.points for one in signals), 0), MOST), signals)
+
+
+def without_itself(one: FeedSubmission, domain: DomainRecord) -> tuple[DomainRecord, SubmitterRecord]:
+    """The records of a suggestion's domain and submitter, without the decision on the suggestion itself."""
+    is_approved, is_rejected = one.status is ModerationStatus.APPROVED, one.status is ModerationStatus.REJECTED
+    submitter = SubmitterRecord(one.approved_count - is_approved, one.rejected_count - is_rejected)
+    if one.decided_at is not None:  # the record of a domain counts no approval by karma
+        domain = replace(domain, approved=domain.approved - is_approved, rejected=domain.rejected - is_rejected)
+    return domain, submitter
 
 
 def _of_origin(host: str, domain: DomainRecord, submitter: SubmitterRecord) -> Iterator[SpamSignal]:

@@ -9,20 +9,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from headwater.accounts.decide import Limit
-from headwater.accounts.quotas import DAY, Quotas, spend
-from headwater.accounts.store import attempts, users
+from headwater.accounts.quotas import DAY, Quotas, count_attempt, spend
+from headwater.accounts.store import users
 from headwater.accounts.types import User
 from headwater.audit import store as audit
 from headwater.audit.types import HEADWATER, Actor, AuditAction
 from headwater.db import Connection, Database
-from headwater.errors import (
-    AlreadyDecided,
-    FeedTaken,
-    InvalidProposal,
-    SourceExists,
-    SubmissionNotFound,
-    TooManyAttempts,
-)
+from headwater.errors import AlreadyDecided, FeedTaken, InvalidProposal, SourceExists, SubmissionNotFound
 from headwater.polling.store import holds as feed_holds
 from headwater.sources import follow as following
 from headwater.sources.custom import store
@@ -48,14 +41,12 @@ async def submit(
     wanted = check_proposal(proposal)
     async with database.transaction() as conn:
         await _refuse(conn, wanted.url, now=clock())
-    await _count(database, user, clock())
+    await count_attempt(database, bucket=f"submit:{user.id}", limit=SUBMISSIONS, now=clock())
     limit = Limit(quotas.suggestions_per_day, DAY)
     await spend(database, user_id=user.id, what="suggestions", limit=limit, now=clock())
-    match await inspector.inspect(wanted.url):
-        case NoFeed(reason, offers):
-            raise InvalidProposal({"url": reason}, list(offers))
-        case Inspected() as found:
-            pass
+    found = await inspector.inspect(wanted.url)
+    if isinstance(found, NoFeed):
+        raise InvalidProposal({"url": found.reason}, found.offers)
     try:
         async with database.as_system() as conn:
             return await _keep(conn, user, wanted, found, clock())
@@ -75,15 +66,6 @@ async def withdraw(conn: Connection, *, user: User, source_id: SourceId, now: da
     await store.remove(conn, source_id=source_id)
     await custom.set_moderation(conn, source_id=source_id, status=None)
     await _record(conn, Actor(user.id, A_READER), AuditAction.FEED_WITHDRAWN, found, now)
-
-
-async def _count(database: Database, user: User, now: datetime) -> None:
-    """In its own transaction, so that failed attempts count too. Raises TooManyAttempts."""
-    bucket, ends_at = f"submit:{user.id}", now + SUBMISSIONS.within
-    async with database.transaction() as conn:
-        tried, ends_at = await attempts.count(conn, bucket=bucket, now=now, ends_at=ends_at)
-    if tried > SUBMISSIONS.most:
-        raise TooManyAttempts(ends_at - now)
 
 
 async def _refuse(conn: Connection, *urls: str, now: datetime, hops: Sequence[str] = ()) -> ExistingSource | None:
@@ -139,7 +121,7 @@ async def _is_suspect(conn: Connection, user: User, found: Inspected, now: datet
     return spam_score(host, found.sample, records[domain], record, now).points >= HELD_FROM
 
 
-async def publish(conn: Connection, source: Source, wanted: Proposal, now: datetime) -> None:
+async def publish(conn: Connection, source: Source, wanted: Proposal | CustomFeed, now: datetime) -> None:
     """Make the source public, with the suggested name and category, and with the interval unless it has one."""
     is_chosen = source.interval_minutes is not None  # by an operator
     interval = timedelta(minutes=wanted.interval_minutes) if wanted.interval_minutes and not is_chosen else None

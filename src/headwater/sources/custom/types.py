@@ -157,20 +157,6 @@ class SubmitterRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class SpamSignal:
-    points: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class SpamScore:
-    """0 (no sign of spam) to 100, and why."""
-
-    points: int
-    signals: tuple[SpamSignal, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class QueueFilter:
     text: str | None = None
     submitter_id: UserId | None = None
