@@ -13,7 +13,7 @@ from headwater.accounts.store import users
 from headwater.accounts.types import Role, User
 from headwater.audit.types import COMMAND_LINE
 from headwater.db import Database
-from headwater.sources.custom import judge
+from headwater.sources.custom import moderate
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.follow import follow
 from headwater.types import SourceId
@@ -149,7 +149,7 @@ async def test_422_nothing_is_taken_from_a_blocked_domain(
     api: AsyncClient, hers: dict[str, str], site: Site, database: Database, clock: MovableClock
 ) -> None:
     async with database.as_system() as conn:
-        await judge.block(
+        await moderate.block(
             conn, domain="good.example", reason="Spam.", reject_waiting=False, actor=COMMAND_LINE, now=clock()
         )
 
@@ -247,7 +247,7 @@ async def test_409_what_was_decided_on_is_not_taken_back(
 ) -> None:
     feed = (await api.post(CUSTOM, json=proposal(site), headers=hers)).json()
     async with database.as_system() as conn:
-        await judge.reject(conn, SourceId(UUID(feed["id"])), reason="Spam.", actor=COMMAND_LINE, now=clock())
+        await moderate.reject(conn, SourceId(UUID(feed["id"])), reason="Spam.", actor=COMMAND_LINE, now=clock())
 
     assert (await api.delete(f"{CUSTOM}/{feed['id']}", headers=hers)).status_code == 409
     assert [one["reason"] for one in (await api.get(CUSTOM, headers=hers)).json()["feeds"]] == ["Spam."]

@@ -61,7 +61,7 @@ async def test_a_source_that_is_switched_off_is_not_read_further(world: World) -
         await enable_source(conn, off, world.clock())
     await world.run()
 
-    assert (done.failure, done.queued, left) == ("switched_off", 0, [])
+    assert (done.failure, done.queued, left) == ("source_disabled", 0, [])
     assert len(await world.urls(PageKind.ARTICLE)) == 200
 
 

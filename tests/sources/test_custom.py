@@ -28,10 +28,10 @@ from headwater.errors import (
 from headwater.polling.store import claims as feed_claims
 from headwater.sources import operate
 from headwater.sources.catalogue import CatalogueFeed, CatalogueLine, LineFate, load
-from headwater.sources.custom import judge
+from headwater.sources.custom import moderate
 from headwater.sources.custom import store as custom_store
 from headwater.sources.custom.inspect import Inspector
-from headwater.sources.custom.judge import hints_of
+from headwater.sources.custom.moderate import hints_of
 from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import CustomFeed, ModerationStatus, Proposal, QueueFilter, Shown
 from headwater.sources.follow import follow
@@ -86,11 +86,11 @@ class World:
 
     async def approve(self, feed_id: SourceId, by: User | None = None) -> None:
         async with self.database.as_system() as conn:
-            await judge.approve(conn, feed_id, judge=by, actor=MODERATOR, now=self.clock())
+            await moderate.approve(conn, feed_id, moderator=by, actor=MODERATOR, now=self.clock())
 
     async def reject(self, feed_id: SourceId, reason: str = WHY) -> None:
         async with self.database.as_system() as conn:
-            await judge.reject(conn, feed_id, reason=reason, actor=MODERATOR, now=self.clock())
+            await moderate.reject(conn, feed_id, reason=reason, actor=MODERATOR, now=self.clock())
 
     async def own(self, user: User) -> list[CustomFeed]:
         async with self.database.as_user(user.id) as conn:
@@ -472,7 +472,7 @@ async def test_so_many_an_hour_and_no_more(world: World) -> None:
 
 async def block(world: World, domain: str, *, reject_waiting: bool = False) -> int:
     async with world.database.as_system() as conn:
-        return await judge.block(
+        return await moderate.block(
             conn, domain=domain, reason=WHY, reject_waiting=reject_waiting, actor=MODERATOR, now=world.clock()
         )
 
@@ -526,9 +526,9 @@ async def test_a_domain_is_blocked_once_and_unblocked_once(world: World) -> None
 
     async with world.database.as_system() as conn:
         assert [one.domain for one in await custom_store.list_blocked(conn, limit=10)] == ["spam.example"]
-        await judge.unblock(conn, domain="spam.example", actor=MODERATOR, now=world.clock())
+        await moderate.unblock(conn, domain="spam.example", actor=MODERATOR, now=world.clock())
         with pytest.raises(NotFound, match="not blocked"):
-            await judge.unblock(conn, domain="spam.example", actor=MODERATOR, now=world.clock())
+            await moderate.unblock(conn, domain="spam.example", actor=MODERATOR, now=world.clock())
 
     assert [action for action, _ in await world.actions()] == ["domain.blocked", "domain.unblocked"]
 

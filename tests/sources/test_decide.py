@@ -12,10 +12,10 @@ from headwater.sources.decide import (
     apply_overrides,
     check_name,
     cooldown_of,
-    entrances,
     key_after_move,
     may_merge,
     retry_refusal,
+    start_pages,
 )
 from headwater.sources.types import FeedAddress, IngestionMode, MergePair, Source, SourceOverrides
 from headwater.types import PageKind, SourceId
@@ -218,7 +218,7 @@ def test_what_is_given_is_kept_and_what_is_empty_is_taken_back() -> None:
 
 
 def test_a_site_alone_is_entered_by_its_front_page_and_where_sitemaps_usually_are() -> None:
-    found = entrances(a_source(site=SITE))
+    found = start_pages(a_source(site=SITE))
 
     assert [(one.url, one.origin, one.priority) for one in found if one.kind is PageKind.LIST] == [
         (SITE, Origin.SPIDER, 5)
@@ -227,7 +227,7 @@ def test_a_site_alone_is_entered_by_its_front_page_and_where_sitemaps_usually_ar
 
 
 def test_a_site_whose_links_are_not_followed_is_entered_by_sitemaps_alone() -> None:
-    assert [one.url for one in entrances(a_source(site=SITE, mode="feed"))] == USUAL_SITEMAPS
+    assert [one.url for one in start_pages(a_source(site=SITE, mode="feed"))] == USUAL_SITEMAPS
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_site_whose_links_are_not_followed_is_entered_by_sitemaps_alone() -> N
 def test_a_source_is_entered_where_it_says(
     feed: str | None, overrides: dict[str, Any], expected: list[tuple[str, str, int]]
 ) -> None:
-    assert [(one.url, one.kind, one.priority) for one in entrances(a_source(feed, **overrides))] == expected
+    assert [(one.url, one.kind, one.priority) for one in start_pages(a_source(feed, **overrides))] == expected
 
 
 @pytest.mark.parametrize(

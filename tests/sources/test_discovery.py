@@ -17,7 +17,7 @@ from headwater.net import Client
 from headwater.sandbox import Sandbox
 from headwater.sources.discovery import MAX_REQUESTS, Discovery, discover
 from headwater.sources.page_links import MAX_LINKS, PAGE_BYTES, links_of
-from headwater.sources.well_known import COMMON_PATHS, customary_feeds, known_feeds, says_feed
+from headwater.sources.well_known import COMMON_PATHS, known_feeds, looks_like_feed, usual_feeds
 from headwater_lab.zoo import DOMAIN, Zoo
 from tests.sources import broken_parser
 
@@ -228,7 +228,7 @@ def test_what_is_a_feed_already_is_not_given_another(feed: str) -> None:
     ],
 )
 def test_the_likeliest_place_is_asked_first(page: str, first: str) -> None:
-    places = customary_feeds(page)
+    places = usual_feeds(page)
 
     assert places[0] == first
     assert len(places) >= len(COMMON_PATHS)
@@ -244,7 +244,7 @@ def test_the_likeliest_place_is_asked_first(page: str, first: str) -> None:
     ],
 )  # fmt: skip
 def test_an_address_tells_by_its_looks_whether_it_is_a_feeds(path: str, expected: bool) -> None:
-    assert says_feed(f"https://example.com{path}") is expected
+    assert looks_like_feed(f"https://example.com{path}") is expected
 
 
 # Over HTTP

@@ -47,12 +47,12 @@ async def count(conn: Connection, table: str) -> int:
 async def test_a_site_is_not_polled_and_its_pages_are_due_at_once(conn: Connection) -> None:
     source = await a_site(conn)
 
-    (entrance,) = await waiting(conn)
+    (start_page,) = await waiting(conn)
 
     assert (source.name, source.feed_url, source.address) == ("example.com", None, SITE)
     assert await count(conn, "feed_state") == 0
-    assert (entrance.url, entrance.kind, entrance.source_id) == (SITE, PageKind.LIST, source.id)
-    assert (entrance.next_fetch_at, entrance.depth) == (START, 0)
+    assert (start_page.url, start_page.kind, start_page.source_id) == (SITE, PageKind.LIST, source.id)
+    assert (start_page.next_fetch_at, start_page.depth) == (START, 0)
 
 
 async def test_what_was_asked_for_is_kept(conn: Connection) -> None:
@@ -163,8 +163,8 @@ async def test_enabling_a_site_tries_its_entrances_again(conn: Connection) -> No
 
     await enable(conn, source, START)
 
-    (entrance,) = await waiting(conn)
-    assert (entrance.status, entrance.next_fetch_at) == (Status.PENDING, START)
+    (start_page,) = await waiting(conn)
+    assert (start_page.status, start_page.next_fetch_at) == (Status.PENDING, START)
 
 
 async def test_leaving_a_site_leaves_nothing_behind(conn: Connection) -> None:

@@ -10,7 +10,7 @@ from litestar import Litestar
 
 from headwater.audit.types import COMMAND_LINE
 from headwater.db import Database
-from headwater.sources.custom import judge
+from headwater.sources.custom import moderate
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.follow import change, disable_source, follow
 from headwater.sources.types import Changes, Source
@@ -160,7 +160,7 @@ async def test_a_suggestion_is_shown_with_what_came_of_it(
     assert "is in review" in said
     assert names((await ada.open("/discover")).text) == []
     async with database.as_system() as conn:
-        await judge.reject(conn, feed_id, reason="A farm of <links>.", actor=COMMAND_LINE, now=clock())
+        await moderate.reject(conn, feed_id, reason="A farm of <links>.", actor=COMMAND_LINE, now=clock())
     after = (await ada.open("/discover")).text
     assert "Rejected" in after
     assert "A farm of &lt;links&gt;." in after

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from headwater.api.schemas import PLAIN, Flag, NextCursor, RequestModel, ResponseModel, WholeNumber
 from headwater.sources.custom.decide import INTERVAL_LEAST, INTERVAL_MOST, REASON_MOST
-from headwater.sources.custom.judge import Hints
+from headwater.sources.custom.moderate import Hints
 from headwater.sources.custom.spam import SpamSignal
 from headwater.sources.custom.types import FeedSubmission, ModerationStatus, Proposal, Sample
 from headwater.sources.types import CATEGORY_MAX, NAME_MAX

@@ -1,6 +1,7 @@
 """What follows from reading a sitemap: which URLs to queue, and when to retire it. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from headwater.bodies.types import ClaimedBody
@@ -37,12 +38,12 @@ def after_reading(
 ) -> Reading:
     """The results to store. Without a sitemap, it could not be read, and the last counts stay."""
     before = before or Reading(page.url, page.source_id, now, 0, 0, None, now, 0, None)
-    return Reading(
-        url=page.url, source_id=page.source_id, last_read_at=now, new_count=new, retired_at=None,
-        url_count=sitemap.url_count if sitemap else before.url_count,
-        newest_lastmod=sitemap.newest if sitemap else before.newest_lastmod,
-        idle_since=now if new else before.idle_since,
-        unproductive_reads=0 if new else before.unproductive_reads + 1,
+    if sitemap is not None:
+        before = replace(before, url_count=sitemap.url_count, newest_lastmod=sitemap.newest)
+    idle_since, unproductive = (now, 0) if new else (before.idle_since, before.unproductive_reads + 1)
+    return replace(
+        before, url=page.url, source_id=page.source_id, last_read_at=now, new_count=new, retired_at=None,
+        idle_since=idle_since, unproductive_reads=unproductive,
     )  # fmt: skip
 
 
@@ -73,5 +74,4 @@ def _priority(source: SitemapSource | None) -> int:
 
 
 def sites_of(page: ClaimedBody, source: SitemapSource | None) -> Sequence[str]:
-    """URLs of the sites whose pages this sitemap may list: the source's, or else its own."""
     return source.addresses if source and source.addresses else (page.url, page.final_url)

@@ -26,7 +26,7 @@ log = get_logger()
 ATTEMPTS_MOST = 3
 RETIRED = "retired"
 UNREADABLE = "unreadable"
-SWITCHED_OFF = "switched_off"  # its source; its sitemaps are deleted from the frontier already
+SOURCE_DISABLED = "source_disabled"  # its sitemaps are deleted from the frontier already
 SOURCE_DELETED = "source_deleted"  # while the sitemap was being read: nothing is stored
 
 
@@ -91,7 +91,7 @@ class SitemapReader:
         if not await bodies.done(conn, bodies=[page]):
             return SitemapResult(page, failure="taken_over")
         if is_deleted or (source is not None and not source.enabled):
-            return SitemapResult(page, failure=SOURCE_DELETED if is_deleted else SWITCHED_OFF)
+            return SitemapResult(page, failure=SOURCE_DELETED if is_deleted else SOURCE_DISABLED)
         now = self._clock()
         sitemap, failure = (read, None) if isinstance(read, Sitemap) else (None, read.reason)
         spent = await store.spend(conn, source_id=source.id, now=now, requests=1) if source else 0

@@ -122,7 +122,7 @@ def may_merge(pair: MergePair) -> bool:
     return pair.are_active and not (is_moderated or pair.has_overrides or pair.has_pages)
 
 
-def entrances(source: Source) -> list[Submission]:
+def start_pages(source: Source) -> list[Submission]:
     """The pages that reading a source starts from: its sitemaps and its front page."""
     sitemaps: Sequence[str] = ()
     if source.reads_lists and source.sitemap_url is not None:

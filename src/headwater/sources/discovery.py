@@ -22,7 +22,7 @@ from headwater.observability.log import get_logger
 from headwater.polling.ask import moved_to
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sources.page_links import READER_SCHEME, Candidate, How, absolute, feed_links, is_about_comments
-from headwater.sources.well_known import customary_feeds, known_feeds
+from headwater.sources.well_known import known_feeds, usual_feeds
 from headwater.text import one_line
 from headwater.urls import MAX_LENGTH, complete_url, host_of, parse_url, url_key
 
@@ -99,7 +99,7 @@ async def _search(search: "_Search", urls: Sequence[str]) -> str:
     front = parse_url("/", base=here)
     if not search.found and search.reason_to_skip(front) is None and url_key(front) != url_key(here):
         await search.examine_links(await search.request(Candidate(front, How.FRONT_PAGE)))
-    for place in _candidates(customary_feeds(here), How.USUAL_PLACE):
+    for place in _candidates(usual_feeds(here), How.USUAL_PLACE):
         if search.found or search.reason_to_skip(place.url) is not None:
             break
         await search.examine([place])

@@ -16,7 +16,7 @@ from headwater.polling.decide import BY_HAND_ONLY
 from headwater.polling.policy import policy_named
 from headwater.polling.store import holds as feed_holds
 from headwater.polling.store import schedule as feed_schedule
-from headwater.sources.decide import apply_overrides, check_name, cooldown_of, entrances
+from headwater.sources.decide import apply_overrides, check_name, cooldown_of, start_pages
 from headwater.sources.store import merging, sources, suggestions
 from headwater.sources.types import CATEGORY_MAX, NO_OVERRIDES, Changes, Source, SourceOverrides
 from headwater.types import SourceId
@@ -36,7 +36,7 @@ async def follow(
     source = apply_overrides(Source(SourceId(new_id()), "", feed_url, now), overrides)
     source = replace(source, name=check_name(host_of(source.address) if name is None else name))
     await sources.add(conn, source=source)
-    wakes = await _queue_entrances(conn, source, now)
+    wakes = await _queue_start_pages(conn, source, now)
     if feed_url is not None:
         await feed_schedule.schedule_first(
             conn, source_id=source.id, feed_url=feed_url, host=host_of(feed_url), now=now, wakes=wakes
@@ -81,12 +81,12 @@ async def change(conn: Connection, source: Source, changes: Changes, *, now: dat
 
 
 async def change_ingestion(conn: Connection, source: Source, *, overrides: SourceOverrides, now: datetime) -> Source:
-    """Change how a source's pages are found and read; new entrances are due at once. Raises InvalidUrl, Invalid,
+    """Change how a source's pages are found and read; new start pages are due at once. Raises InvalidUrl, Invalid,
     SourceExists."""
     changed = apply_overrides(source, overrides)
     await sources.change_ingestion(conn, source=changed)
-    if entrances(changed) != entrances(source):
-        await wake_for_pages(conn, wakes=await _queue_entrances(conn, changed, now))
+    if start_pages(changed) != start_pages(source):
+        await wake_for_pages(conn, wakes=await _queue_start_pages(conn, changed, now))
     return changed
 
 
@@ -107,7 +107,7 @@ async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> 
 async def enable(conn: Connection, source: Source, now: datetime) -> None:
     """Enable the feed and reset its errors; it is due at once unless the whole source is disabled."""
     await sources.set_disabled(conn, source_id=source.id, disabled_at=None, reason=None)
-    wakes = await _queue_entrances(conn, source, now)
+    wakes = await _queue_start_pages(conn, source, now)
     if source.feed_url is not None:
         await feed_schedule.start_over(
             conn, source_id=source.id, feed_url=source.feed_url, host=host_of(source.feed_url), now=now, wakes=wakes
@@ -160,7 +160,7 @@ async def enable_source(conn: Connection, source: Source, now: datetime) -> Sour
     source = replace(source, enabled=True)
     is_off, until = await feed_schedule.off_until(conn, source_id=source.id)
     next_poll_at = (until or BY_HAND_ONLY) if is_off else now
-    await _wake(conn, source, next_poll_at, now, await _queue_entrances(conn, source, now))
+    await _wake(conn, source, next_poll_at, now, await _queue_start_pages(conn, source, now))
     return source
 
 
@@ -185,7 +185,7 @@ async def refresh(conn: Connection, source: Source, now: datetime) -> None:
     """Make the source due now; a disabled feed is probed. Raises SourceIsOff."""
     if not source.enabled:
         raise SourceIsOff(source.name)
-    await _wake(conn, source, now, now, await _queue_entrances(conn, source, now))
+    await _wake(conn, source, now, now, await _queue_start_pages(conn, source, now))
 
 
 async def _wake(conn: Connection, source: Source, next_poll_at: datetime, now: datetime, wakes: list[Wake]) -> None:
@@ -196,10 +196,10 @@ async def _wake(conn: Connection, source: Source, next_poll_at: datetime, now: d
         await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=next_poll_at, now=now, wakes=wakes)
 
 
-async def _queue_entrances(conn: Connection, source: Source, now: datetime) -> list[Wake]:
+async def _queue_start_pages(conn: Connection, source: Source, now: datetime) -> list[Wake]:
     """Queue the pages that reading a source starts from; those already queued, even dead, are retried at once. Returns
     the hosts to wake, after the feed is written."""
-    if not source.enabled or not (pages := entrances(source)):
+    if not source.enabled or not (pages := start_pages(source)):
         return []
     queued, wakes = await queue.add(conn, submissions=pages, now=now)
     known = [one.id for one in queued if one.id and one.fate is Fate.KNOWN]

@@ -13,7 +13,7 @@ from headwater.reading.limits import MAX_ATTRIBUTES_LENGTH
 from headwater.reading.links import link_target
 from headwater.reading.tags import attributes_of, tags
 from headwater.reading.text import unescape
-from headwater.sources.well_known import says_feed
+from headwater.sources.well_known import looks_like_feed
 from headwater.text import one_line
 from headwater.urls import host_of, url_key
 
@@ -118,7 +118,7 @@ def _resolved(links: Iterable[Candidate], base: str) -> Sequence[Candidate]:
         url, how = absolute(link.url, base), link.how
         if url is None or (how is not How.DECLARED and _READERS.search(host_of(url))):
             continue
-        if how is How.MENTIONED and says_feed(url):
+        if how is How.MENTIONED and looks_like_feed(url):
             how = How.LINKED
         found.setdefault(url_key(url), Candidate(url, how, link.title))
     return sorted(found.values(), key=lambda candidate: list(How).index(candidate.how))

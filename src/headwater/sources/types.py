@@ -64,7 +64,6 @@ class Source:
 
     @property
     def reads_lists(self) -> bool:
-        """Whether its feed and sitemaps are read."""
         return self.ingestion_mode != IngestionMode.SPIDER
 
 

@@ -133,19 +133,19 @@ _FEED_ADDRESS = re.compile(
 
 def known_feeds(url: str) -> Sequence[str]:
     """The feeds of a page of a known site; none for the URL of a feed."""
-    return () if says_feed(url) else _first(KNOWN, url)
+    return () if looks_like_feed(url) else _first(KNOWN, url)
 
 
-def customary_feeds(url: str) -> Sequence[str]:
+def usual_feeds(url: str) -> Sequence[str]:
     """Usual URLs of feeds, the likeliest first: below the section of this URL, then at the root."""
     parsed = can_ada.parse(url)
     section = parsed.pathname.rstrip("/")
-    is_folder = 0 < section.count("/") <= 2 and "." not in section and not says_feed(url)
+    is_folder = 0 < section.count("/") <= 2 and "." not in section and not looks_like_feed(url)
     near = [f"{parsed.origin}{section}{path}" for path in COMMON_PATHS[:2]] if is_folder else []
     return (*_first(BY_SOFTWARE, url), *near, *(parsed.origin + path for path in COMMON_PATHS))
 
 
-def says_feed(url: str) -> bool:
+def looks_like_feed(url: str) -> bool:
     """Whether a URL looks like that of a feed: `/feed/`, `news.rss`, `?format=atom`."""
     parsed = can_ada.parse(url)
     return _FEED_ADDRESS.search(parsed.pathname + parsed.search) is not None

@@ -24,10 +24,10 @@ from headwater.asgi.errors import Fault, Problem, problem
 from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, encode_cursor
 from headwater.db import Connection
 from headwater.errors import Invalid, SubmissionNotFound
-from headwater.sources.custom import judge
+from headwater.sources.custom import moderate
 from headwater.sources.custom import store as custom_store
 from headwater.sources.custom.decide import check_domain
-from headwater.sources.custom.judge import hints_of
+from headwater.sources.custom.moderate import hints_of
 from headwater.sources.custom.types import QueueFilter, Shown
 from headwater.types import SourceId, UserId
 
@@ -70,7 +70,7 @@ async def approve(request: AnyRequest, database: Db, clock: Now, feed_id: PathId
     """Approve a suggestion: it is polled at once and listed for all users. Its submitter's karma grows by one."""
     source_id = SourceId(feed_id)
     async with database.as_system() as conn:
-        await judge.approve(conn, source_id, judge=request.user, actor=actor_of(request), now=clock())
+        await moderate.approve(conn, source_id, moderator=request.user, actor=actor_of(request), now=clock())
         return await _response(conn, source_id, clock())
 
 
@@ -81,7 +81,7 @@ async def reject(
     """Reject a suggestion, with a reason for its submitter. It cannot be suggested again."""
     source_id = SourceId(feed_id)
     async with database.as_system() as conn:
-        await judge.reject(conn, source_id, reason=data.reason, actor=actor_of(request), now=clock())
+        await moderate.reject(conn, source_id, reason=data.reason, actor=actor_of(request), now=clock())
         return await _response(conn, source_id, clock())
 
 
@@ -99,7 +99,7 @@ async def block(request: AnyRequest, database: Db, clock: Now, data: JSONBody[Do
     """Block a domain and its subdomains."""
     actor, now = actor_of(request), clock()
     async with database.as_system() as conn:
-        rejected = await judge.block(
+        rejected = await moderate.block(
             conn, domain=data.domain, reason=data.reason, reject_waiting=data.reject_waiting, actor=actor, now=now
         )
         [one] = await custom_store.find_blocked(conn, domains=[check_domain(data.domain)])
@@ -110,7 +110,7 @@ async def block(request: AnyRequest, database: Db, clock: Now, data: JSONBody[Do
 async def unblock(request: AnyRequest, database: Db, clock: Now, domain: Domain) -> None:
     """Unblock a domain."""
     async with database.as_system() as conn:
-        await judge.unblock(conn, domain=domain, actor=actor_of(request), now=clock())
+        await moderate.unblock(conn, domain=domain, actor=actor_of(request), now=clock())
 
 
 async def _response(conn: Connection, source_id: SourceId, now: datetime) -> ModeratedFeed:

@@ -76,9 +76,9 @@ def is_trusted(karma: int) -> bool:
     return karma >= TRUSTED_KARMA
 
 
-def may_approve(judge: User | None, submitter_id: UserId) -> bool:
+def may_approve(moderator: User | None, submitter_id: UserId) -> bool:
     """Whether this moderator may approve: not their own, unless super_admin. None: the operator's API token."""
-    return judge is None or judge.id != submitter_id or judge.role is Role.SUPER_ADMIN
+    return moderator is None or moderator.id != submitter_id or moderator.role is Role.SUPER_ADMIN
 
 
 def why_taken(existing: ExistingSource) -> str | None:

@@ -180,7 +180,6 @@ async def lock_of_domain(conn: Connection, *, domain: str, with_pending: bool) -
 
 
 async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Likeness]:
-    """Sources that these suggestions may duplicate: with the same host or nearly the same name."""
     statement = """
         SELECT submissions.source_id AS suggestion_id, alike.*
         FROM submissions
@@ -282,7 +281,6 @@ async def list_blocked(conn: Connection, *, after: str = "", limit: int) -> list
 
 
 async def list_records(conn: Connection, *, domains: Sequence[str]) -> dict[str, DomainRecord]:
-    """How many suggestions of these domains and their subdomains were approved and rejected."""
     statement = """
         SELECT domain, count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
             count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected,

@@ -16,10 +16,8 @@ class ModerationStatus(StrEnum):
 
 
 class Shown(StrEnum):
-    """Which suggestions to list. unreviewed: approved by karma, without a moderator's decision."""
-
     PENDING = "pending"
-    UNREVIEWED = "unreviewed"
+    UNREVIEWED = "unreviewed"  # approved by karma, without a moderator's decision
     APPROVED = "approved"
     REJECTED = "rejected"
 

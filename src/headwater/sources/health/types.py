@@ -91,16 +91,12 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """How far polls are counted, and when sources were last ranked."""
-
     counted_until: datetime | None
     ranked_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Number of sources with the same state, reason and category."""
-
     state: SourceState
     reason: str | None
     category: str | None
@@ -109,8 +105,6 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar of a chart: polls by outcome."""
-
     at: datetime
     outcomes: Mapping[str, int]
 
@@ -153,8 +147,6 @@ class PausedHost:
 
 @dataclass(frozen=True, slots=True)
 class ComingBack:
-    """A source in its cooldown, and when it is probed."""
-
     source_id: SourceId
     name: str
     reason: str | None

@@ -25,12 +25,12 @@ _FROM_SOURCES: Final = """
         ) AS article_count, (
             SELECT CASE
                 WHEN bool_and(status IN ('r', 'd', 'b')) THEN
-                    (array_agg(entrance.last_error ORDER BY kind = 'l' DESC, entrance.url = sitemap_url))[1]
+                    (array_agg(start_page.last_error ORDER BY kind = 'l' DESC, start_page.url = sitemap_url))[1]
             END
             FROM (
                 SELECT url, kind, status, parent_url, frontier_url.last_error FROM frontier_url
                 WHERE source_id = sources.id ORDER BY discovered_at LIMIT 20
-            ) AS entrance
+            ) AS start_page
             WHERE parent_url IS NULL
         ) AS error
     ) AS other ON feed_state.source_id IS NULL

@@ -109,7 +109,6 @@ async def finish(conn: Connection, *, import_id: UUID, now: datetime) -> None:
 
 
 async def list_running(conn: Connection, *, limit: int) -> list[RunningImport]:
-    """Imports of any user that are not finished, in random order."""
     statement = """
         SELECT imports.id, imports.user_id
         FROM imports JOIN users ON users.id = imports.user_id WHERE imports.finished_at IS NULL

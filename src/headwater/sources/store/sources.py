@@ -156,14 +156,13 @@ async def remove(conn: Connection, *, source_id: SourceId) -> None:
 
 
 async def find_by_site(conn: Connection, *, urls: Sequence[str]) -> dict[str, SourceId]:
-    """Which of these sitemaps and sites an enabled source is read from, and its id."""
     statement = """
-        SELECT entrance.url, min(sources.id::text)::uuid
+        SELECT start_page.url, min(sources.id::text)::uuid
         FROM sources
-        CROSS JOIN LATERAL (VALUES (sources.url), (sources.sitemap_url)) AS entrance (url)
-        WHERE enabled AND (ingestion_mode <> 'feed' OR feed_url IS NULL OR entrance.url = sitemap_url)
-            AND entrance.url = ANY(%(urls)s)
-        GROUP BY entrance.url
+        CROSS JOIN LATERAL (VALUES (sources.url), (sources.sitemap_url)) AS start_page (url)
+        WHERE enabled AND (ingestion_mode <> 'feed' OR feed_url IS NULL OR start_page.url = sitemap_url)
+            AND start_page.url = ANY(%(urls)s)
+        GROUP BY start_page.url
     """
     cur = await conn.execute(statement, {"urls": list(urls)})
     return {url: SourceId(source_id) for url, source_id in await cur.fetchall()}

@@ -13,12 +13,11 @@ _COUNTING: Final = "SELECT counted_until, ranked_at FROM poll_counting"
 
 
 async def find_counting(conn: Connection) -> Counting:
-    """Until when polls are counted."""
     return await fetch_one(conn, Counting, _COUNTING) or Counting(None, None)
 
 
 async def take_counting(conn: Connection) -> Counting | None:
-    """The same, locked until the transaction ends; None if another process has locked it."""
+    """Locked until the transaction ends; None if another process has locked it."""
     return await fetch_one(conn, Counting, _COUNTING + " FOR UPDATE SKIP LOCKED")
 
 
@@ -133,7 +132,6 @@ async def begin_ranking(conn: Connection, *, at: datetime) -> None:
 
 
 async def list_leaders(conn: Connection, *, period: Period) -> dict[str, list[Leader]]:
-    """The last ranking, by kind: slowest, failing, busiest."""
     statement = """
         SELECT kind, source_id, name, polls, failures, new_articles, median_ms, p95_ms
         FROM poll_leaders JOIN sources ON sources.id = source_id WHERE period = %(period)s

@@ -27,7 +27,6 @@ async def tally(conn: Connection) -> Sequence[Tally]:
 
 
 async def list_paused(conn: Connection, *, now: datetime, limit: int) -> Sequence[PausedHost]:
-    """Paused hosts, the first to be resumed first."""
     statement = """
         SELECT name AS host, paused_until, alike_class AS reason, pauses,
             (SELECT count(*) FROM feed_state WHERE feed_state.host = hosts.name) AS sources
@@ -38,7 +37,6 @@ async def list_paused(conn: Connection, *, now: datetime, limit: int) -> Sequenc
 
 
 async def list_coming_back(conn: Connection, *, limit: int) -> Sequence[ComingBack]:
-    """Sources in a cooldown, the first to be probed first."""
     statement = """
         SELECT source_id, name, off_reason AS reason, off_until AS probe_at
         FROM feed_state JOIN sources ON sources.id = source_id
@@ -108,7 +106,6 @@ async def find_feed(conn: Connection, *, source_id: SourceId, options: PollingOp
 
 
 async def list_polls(conn: Connection, *, source_id: SourceId, limit: int) -> Sequence[PollEvent]:
-    """The last polls of a source, the newest first."""
     statement = """
         SELECT at, outcome, status, bytes, took_ms, new_articles FROM poll_events
         WHERE source_id = %(id)s ORDER BY at DESC LIMIT %(limit)s

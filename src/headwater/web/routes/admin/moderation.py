@@ -15,10 +15,10 @@ from headwater.accounts.types import Role
 from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, decode_cursor, encode_cursor
 from headwater.db import Connection
 from headwater.errors import Invalid, SubmissionNotFound
-from headwater.sources.custom import judge
+from headwater.sources.custom import moderate
 from headwater.sources.custom import store as custom_store
 from headwater.sources.custom.decide import REASON_MOST, TRUSTED_KARMA, check_domain, check_reason
-from headwater.sources.custom.judge import hints_of
+from headwater.sources.custom.moderate import hints_of
 from headwater.sources.custom.types import QueueFilter, Shown
 from headwater.types import Clock, SourceId
 from headwater.web.errors import fragment
@@ -87,7 +87,7 @@ async def more(found: NamedDependency[dict[str, object]]) -> Template | Response
 async def approve(request: AnyRequest, feed_id: FromPath[UUID], database: Db, clock: Now) -> Template | Redirect:
     source_id = SourceId(feed_id)
     async with database.as_system() as conn:
-        await judge.approve(conn, source_id, judge=request.user, actor=actor_of(request), now=clock())
+        await moderate.approve(conn, source_id, moderator=request.user, actor=actor_of(request), now=clock())
         return await _decided(request, conn, source_id)
 
 
@@ -97,7 +97,7 @@ async def reject(
 ) -> Template | Redirect:
     source_id = SourceId(feed_id)
     async with database.as_system() as conn:
-        await judge.reject(conn, source_id, reason=data.reason, actor=actor_of(request), now=clock())
+        await moderate.reject(conn, source_id, reason=data.reason, actor=actor_of(request), now=clock())
         return await _decided(request, conn, source_id)
 
 
@@ -118,7 +118,7 @@ async def block(
 ) -> Template | Redirect:
     domain, reason = check_domain(data.domain), check_reason(data.reason)
     async with database.as_system() as conn:
-        rejected = await judge.block(
+        rejected = await moderate.block(
             conn, domain=domain, reason=reason, reject_waiting=bool(data.reject), actor=actor_of(request), now=clock()
         )
         result = {"notice": f"{domain} is blocked.", "rejected": rejected}
@@ -131,7 +131,7 @@ async def unblock(
 ) -> Template | Redirect:
     [domain] = search_text(data.domain, most=TEXT_MAX)
     async with database.as_system() as conn:
-        await judge.unblock(conn, domain=domain, actor=actor_of(request), now=clock())
+        await moderate.unblock(conn, domain=domain, actor=actor_of(request), now=clock())
         return _listed(request, await _domains(conn, clock) | {"notice": f"{domain} is no longer blocked."})
 
 

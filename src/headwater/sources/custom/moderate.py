@@ -21,10 +21,12 @@ from headwater.types import SourceId
 from headwater.urls import domain_of
 
 
-async def approve(conn: Connection, source_id: SourceId, *, judge: User | None, actor: Actor, now: datetime) -> None:
+async def approve(
+    conn: Connection, source_id: SourceId, *, moderator: User | None, actor: Actor, now: datetime
+) -> None:
     """Make it public and poll it at once. Raises SubmissionNotFound, AlreadyDecided, Forbidden."""
     found = await _lock(conn, source_id)
-    if not may_approve(judge, found.submitter_id):
+    if not may_approve(moderator, found.submitter_id):
         raise Forbidden("You suggested this feed. Another moderator must decide on it.")
     if not found.is_live_by_trust:
         source = await sources.find_by_id(conn, source_id=source_id)
@@ -121,7 +123,10 @@ async def hints_of(conn: Connection, suggestions: Sequence[FeedSubmission], now:
     names = sorted({name for names in of_host.values() for name in names})
     blocked = await store.find_blocked(conn, domains=names)
     records = await store.list_records(conn, domains=sorted({domain_of(found.host) for found in suggestions}))
-    of_site = {found.id: without_itself(found, records[domain_of(found.host)]) for found in suggestions}
-    scores = {found.id: spam_score(found.host, found.sample, *of_site[found.id], now) for found in suggestions}
-    is_in = {id_: one for one in blocked for id_, names in of_host.items() if one.domain in names}
-    return Hints(likenesses, is_in, {id_: domain for id_, (domain, _) in of_site.items()}, scores)
+    known = {found.id: without_itself(found, records[domain_of(found.host)]) for found in suggestions}
+    return Hints(
+        likenesses,
+        {id_: one for one in blocked for id_, names in of_host.items() if one.domain in names},
+        {id_: domain for id_, (domain, _) in known.items()},
+        {found.id: spam_score(found.host, found.sample, *known[found.id], now) for found in suggestions},
+    )
