@@ -62,7 +62,7 @@ MAY_BE_READ = {"sources", "subscriptions", "analytics_consents", "analytics_refu
 
 
 @pytest.mark.parametrize("name", HOT)
-async def test_it_reads_neither_all_articles_nor_all_clicks(name: str, full: Connection) -> None:
+async def test_statements_read_neither_all_articles_nor_all_clicks(name: str, full: Connection) -> None:
     function, person, values, budget = HOT[name]
     sql = sql_of(f"analytics.{function}")
 

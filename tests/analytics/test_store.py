@@ -34,13 +34,13 @@ async def answer_of(database: Database, user_id: UserId) -> ConsentAnswer | None
         return await store.find_answer(conn)
 
 
-async def test_nobody_has_agreed_before_they_were_asked(database: Database) -> None:
+async def test_a_new_user_has_given_no_answer(database: Database) -> None:
     crowd = await a_crowd(database, size=1, agree=False)
 
     assert await answer_of(database, crowd.readers[0].id) is None
 
 
-async def test_nothing_is_counted_of_who_has_not_agreed(database: Database) -> None:
+async def test_nothing_is_counted_without_consent(database: Database) -> None:
     crowd = await a_crowd(database, size=2, agree=False)
     async with database.as_user(crowd.readers[1].id) as conn:
         await store.refuse(conn, user_id=crowd.readers[1].id, now=START)
@@ -52,7 +52,7 @@ async def test_nothing_is_counted_of_who_has_not_agreed(database: Database) -> N
     assert await count(database) == 0
 
 
-async def test_the_database_itself_refuses_what_nobody_agreed_to(database: Database) -> None:
+async def test_the_database_refuses_clicks_without_consent(database: Database) -> None:
     """Whatever a mistake in the code would try, and as whom."""
     crowd = await a_crowd(database, size=1, agree=False)
     values = {"id": new_id(), "user": crowd.readers[0].id, "source": crowd.source.id, "now": START}
@@ -69,7 +69,7 @@ async def test_the_database_itself_refuses_what_nobody_agreed_to(database: Datab
             await conn.execute(insert, values)
 
 
-async def test_what_is_done_twice_is_counted_once(database: Database) -> None:
+async def test_the_same_action_is_counted_once(database: Database) -> None:
     crowd = await a_crowd(database, size=1)
 
     for _ in range(3):
@@ -79,7 +79,7 @@ async def test_what_is_done_twice_is_counted_once(database: Database) -> None:
     assert await count(database) == 2
 
 
-async def test_it_all_goes_with_the_consent_and_only_that_persons(database: Database) -> None:
+async def test_withdrawing_consent_deletes_the_clicks_of_that_user_only(database: Database) -> None:
     crowd = await a_crowd(database, size=2)
     for reader in crowd.readers:
         await does(database, reader, ReaderAction.OPEN, crowd.articles[0])
@@ -92,7 +92,7 @@ async def test_it_all_goes_with_the_consent_and_only_that_persons(database: Data
     assert await answer_of(database, crowd.readers[1].id) is ConsentAnswer.YES
 
 
-async def test_who_changes_their_mind_again_begins_anew(database: Database) -> None:
+async def test_a_user_who_consents_again_starts_without_clicks(database: Database) -> None:
     crowd = await a_crowd(database, size=1)
     reader = crowd.readers[0]
     await does(database, reader, ReaderAction.OPEN, crowd.articles[0])
@@ -107,7 +107,7 @@ async def test_who_changes_their_mind_again_begins_anew(database: Database) -> N
     assert await count(database) == 0
 
 
-async def test_a_click_in_the_moment_of_a_no_is_not_counted(database: Database) -> None:
+async def test_a_click_during_a_withdrawal_is_not_counted(database: Database) -> None:
     crowd = await a_crowd(database, size=1)
     reader = crowd.readers[0]
     async with database.as_user(reader.id) as conn:
@@ -120,7 +120,7 @@ async def test_a_click_in_the_moment_of_a_no_is_not_counted(database: Database) 
     assert await count(database) == 0
 
 
-async def test_it_goes_with_the_account(database: Database) -> None:
+async def test_clicks_are_deleted_with_the_account(database: Database) -> None:
     crowd = await a_crowd(database, size=1)
     await does(database, crowd.readers[0], ReaderAction.OPEN, crowd.articles[0])
 
@@ -131,7 +131,7 @@ async def test_it_goes_with_the_account(database: Database) -> None:
     assert await count(database) == 0
 
 
-async def test_what_several_list_counts_for_the_one_the_reader_follows(database: Database) -> None:
+async def test_an_article_of_several_sources_counts_for_the_subscribed_one(database: Database) -> None:
     crowd = await a_crowd(database, size=1)
     async with database.as_system() as conn:
         earlier = await a_source(conn, url="https://earlier.example/feed", name="Earlier")
@@ -172,7 +172,7 @@ async def test_numbers_per_source_are_those_of_readers_who_agreed(database: Data
     assert (readers.consenting, readers.total) == (4, 8)
 
 
-async def test_of_fewer_than_three_readers_no_number_is_told(database: Database) -> None:
+async def test_numbers_of_fewer_than_three_readers_are_hidden(database: Database) -> None:
     small = await a_crowd(database, name="small", size=2)
     large = await a_crowd(database, name="large", size=3)
     for reader in small.readers:
@@ -208,7 +208,9 @@ async def test_only_what_was_done_in_the_period_counts(database: Database) -> No
 
 
 @pytest.mark.parametrize("order", PopularityOrder)
-async def test_every_order_puts_the_most_first_and_the_untold_last(database: Database, order: PopularityOrder) -> None:
+async def test_every_order_lists_the_highest_first_and_hidden_numbers_last(
+    database: Database, order: PopularityOrder
+) -> None:
     less = await a_crowd(database, name="less", size=3)
     more = await a_crowd(database, name="bore" if order is PopularityOrder.NAME else "more", size=4)
     await a_crowd(database, name="none", size=3)
@@ -227,7 +229,7 @@ async def test_every_order_puts_the_most_first_and_the_untold_last(database: Dat
 
 
 @pytest.mark.parametrize("period", PopularityPeriod)
-async def test_the_plot_has_every_step_and_tells_of_no_few(database: Database, period: PopularityPeriod) -> None:
+async def test_the_plot_has_every_step_and_hides_few_readers(database: Database, period: PopularityPeriod) -> None:
     crowd = await a_crowd(database, size=3)
     end = period.end(START)
     for reader in crowd.readers:
@@ -244,7 +246,7 @@ async def test_the_plot_has_every_step_and_tells_of_no_few(database: Database, p
     assert {(one.reads, one.clicks) for one in moments[:-1]} == {(None, None)}
 
 
-async def test_what_is_old_is_forgotten_some_at_a_time(database: Database) -> None:
+async def test_old_clicks_are_deleted_in_batches(database: Database) -> None:
     crowd = await a_crowd(database, size=1)
     for days, article in enumerate(crowd.articles):
         await does(database, crowd.readers[0], ReaderAction.OPEN, article, START + timedelta(days=days))

@@ -165,7 +165,7 @@ async def test_a_nearly_equal_text_is_linked_and_kept(conn: Connection, source: 
     assert await text_rows(conn) == 2
 
 
-async def test_all_that_is_near_is_linked_to_the_first(conn: Connection, source: Source) -> None:
+async def test_near_duplicates_are_linked_to_the_first(conn: Connection, source: Source) -> None:
     first = await put(conn, source, "https://example.com/1", a_record(LONG))
     await put(conn, source, "https://example.com/2", a_record(NEARLY))
 
@@ -188,7 +188,7 @@ async def test_near_is_three_bits_apart_at_most_wherever_they_lie(
     assert saved.near_duplicate_of == (first.article_id if len(bits) <= 3 else None)
 
 
-async def test_a_text_outlives_the_article_that_brought_it(conn: Connection, source: Source) -> None:
+async def test_a_shared_text_stays_when_its_first_article_is_deleted(conn: Connection, source: Source) -> None:
     other = await a_source(conn, url="https://example.org/feed.xml")
     first = await put(conn, source, "https://example.com/1", a_record(LONG))
     second = await put(conn, other, "https://example.org/2", a_record(LONG))
@@ -209,7 +209,7 @@ async def test_a_text_outlives_the_article_that_brought_it(conn: Connection, sou
     ]
 
 
-async def test_a_text_that_gives_way_to_another_is_handed_on(conn: Connection, source: Source) -> None:
+async def test_a_replaced_text_is_reassigned_to_its_duplicate(conn: Connection, source: Source) -> None:
     first = await put(conn, source, "https://example.com/1", a_record(LONG))
     second = await put(conn, source, "https://example.com/2", a_record(LONG))
 
@@ -223,7 +223,7 @@ async def test_a_text_that_gives_way_to_another_is_handed_on(conn: Connection, s
     assert first.article_id == again.article_id
 
 
-async def test_forgetting_all_that_share_a_text_leaves_nothing(database: Database) -> None:
+async def test_deleting_all_articles_of_a_text_deletes_the_text(database: Database) -> None:
     async with database.transaction() as conn:
         source = await a_source(conn)
         for number in range(4):
@@ -238,7 +238,7 @@ async def test_forgetting_all_that_share_a_text_leaves_nothing(database: Databas
         assert await cur.fetchone() == (0,)
 
 
-async def test_two_who_bring_the_same_text_at_once_store_it_once(database: Database) -> None:
+async def test_two_transactions_with_the_same_text_store_it_once(database: Database) -> None:
     async with database.transaction() as conn:
         source = await a_source(conn)
         records = [await a_content(conn, source.id, f"https://example.com/{n}", a_record(LONG)) for n in range(10)]
@@ -315,7 +315,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_no_text_is_too_odd_to_be_stored_and_searched(conn: Connection, source: Source, name: str) -> None:
+async def test_any_text_can_be_stored_and_searched(conn: Connection, source: Source, name: str) -> None:
     saved = await put(conn, source, "https://example.com/1", a_record(HOSTILE[name], title=HOSTILE[name][:1000]))
 
     found = await find(conn, article_id=saved.article_id)
@@ -323,7 +323,7 @@ async def test_no_text_is_too_odd_to_be_stored_and_searched(conn: Connection, so
     assert found.text == HOSTILE[name]
 
 
-async def test_nothing_is_saved_of_nothing(conn: Connection) -> None:
+async def test_saving_no_records_does_nothing(conn: Connection) -> None:
     assert await save(conn, records=[], now=START) == []
 
 

@@ -22,7 +22,7 @@ def test_letters_of_scripts_without_spaces_count_one_by_one() -> None:
     assert words_of("川の水 level 2") == ["川", "の", "水", "level", "2"]
 
 
-def test_a_short_text_is_like_no_other() -> None:
+def test_a_short_text_has_no_simhash() -> None:
     assert simhash_of(["word"] * (SHORTEST_LIKE - 1)) is None
     assert simhash_of(words_of(TEXT)) is not None
 
@@ -35,7 +35,7 @@ def test_a_text_with_one_word_changed_is_near() -> None:
     assert distance(one, other) <= NEAR_BITS
 
 
-def test_other_texts_are_far() -> None:
+def test_different_texts_are_not_near() -> None:
     hashes = [simhash_of([f"{seed}-{number}" for number in range(200)]) for seed in range(50)]
 
     assert min(distance(one, other) for one in hashes for other in hashes if one != other and one and other) > 10

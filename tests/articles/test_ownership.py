@@ -156,7 +156,7 @@ async def test_a_reader_of_several_feeds_sees_the_own_site_and_else_the_feed_tha
     assert (then.title, then.feeds) == ("True title", ["hostile", "own", "second"])
 
 
-async def test_without_a_word_of_its_own_site_operators_see_what_the_first_feed_says(world: World) -> None:
+async def test_operators_see_the_first_feed_s_text_until_the_own_site_writes(world: World) -> None:
     await world.lists("second", an_article(URL, title="Seen elsewhere", is_own=False))
     await world.lists("hostile", HOSTILE)
 
@@ -225,7 +225,7 @@ async def test_the_site_s_own_form_of_a_url_replaces_the_one_that_another_feed_g
     assert [one.url for one in await listing.latest(world.conn, limit=10)] == [URL]
 
 
-async def test_a_feed_that_is_served_from_the_article_s_site_no_more_speaks_for_itself(world: World) -> None:
+async def test_a_feed_no_longer_served_from_the_article_s_site_writes_its_own_text(world: World) -> None:
     await world.lists("own", OWN)
     elsewhere = an_article(URL, title="Through a redirect", is_own=False)
     await world.lists("own", elsewhere)
@@ -301,7 +301,7 @@ steps = st.tuples(st.sampled_from([*FEEDS, "page"]), st.integers(0, 5), st.none(
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )
 @given(st.lists(steps, min_size=1, max_size=8))
-async def test_in_whatever_order_feeds_come_each_reader_sees_what_their_own_says(
+async def test_each_reader_sees_their_feed_s_text_in_any_order_of_polls(
     shared_conn: Connection, taken: list[Step]
 ) -> None:
     async with shared_conn.transaction(force_rollback=True):

@@ -99,7 +99,7 @@ async def test_what_several_sources_list_is_kept_at_once_and_counted_for_each(co
     assert await records.keep(conn, seen_at=START, listed=listed) == {first.id: Kept(0, 0), second.id: Kept(0, 0)}
 
 
-async def test_a_source_that_is_gone_meanwhile_leaves_its_articles_unlinked(conn: Connection) -> None:
+async def test_articles_of_a_source_deleted_meanwhile_are_not_linked(conn: Connection) -> None:
     gone = SourceId(new_id())
 
     assert await keep(conn, source_id=gone, seen_at=START, articles=[an_article()]) == Kept(new=1, linked=0)
@@ -127,7 +127,7 @@ async def test_a_feed_that_gives_all_its_entries_one_id_loses_none(conn: Connect
     assert kept == [Kept(new=3, linked=3), Kept(new=0, linked=0)]
 
 
-async def test_keeping_tells_which_articles_the_source_had_not_listed_before(conn: Connection) -> None:
+async def test_keep_returns_the_articles_new_to_the_source(conn: Connection) -> None:
     source = await a_source(conn)
     old, new = an_article(), an_article("https://example.com/2")
     await records.keep(conn, seen_at=START, listed=[ListedEntry(source.id, old)])

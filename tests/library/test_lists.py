@@ -109,7 +109,7 @@ async def test_a_list_can_be_of_one_feed_or_one_category(database: Database, rea
     assert titles(of_category) == ["5", "3", "1"]
 
 
-async def test_what_was_read_is_not_unread_and_can_be_made_so_again(database: Database, readers: Readers) -> None:
+async def test_a_read_article_can_be_marked_unread_again(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
         article = await find(conn, "4")
         await marks.mark(conn, user_id=readers.ada.id, article_id=article, is_read=True, is_starred=None, now=NOW)
@@ -122,7 +122,7 @@ async def test_what_was_read_is_not_unread_and_can_be_made_so_again(database: Da
     assert again == ["5", "4", "3", "2", "1"]
 
 
-async def test_marking_all_read_reads_what_was_marked_unread_too(database: Database, readers: Readers) -> None:
+async def test_marking_all_read_includes_articles_marked_unread(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
         await marks.mark_all_read(conn, feed=None, category=None, until=NOW)
         article = await find(conn, "2")
@@ -158,7 +158,7 @@ async def test_reading_one_by_one_moves_the_feeds_mark_up_to_the_oldest_unread(
     assert START + timedelta(minutes=4) <= row[0] < START + timedelta(minutes=5)
 
 
-async def test_stars_stay_when_the_feed_goes(database: Database, readers: Readers) -> None:
+async def test_stars_stay_when_the_subscription_is_deleted(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
         article = await find(conn, "1")
         await marks.mark(conn, user_id=readers.ada.id, article_id=article, is_read=None, is_starred=True, now=NOW)
@@ -169,7 +169,7 @@ async def test_stars_stay_when_the_feed_goes(database: Database, readers: Reader
     assert starred[0].is_starred
 
 
-async def test_nobody_sees_or_changes_what_is_anothers(database: Database, readers: Readers) -> None:
+async def test_a_user_neither_sees_nor_changes_rows_of_another(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.bob.id) as conn:
         assert titles(await lists.list_newest(conn, query=ArticlesQuery())) == ["5", "4", "2"]
         assert await subscriptions.find(conn, subscription_id=readers.daily) is None
@@ -179,7 +179,7 @@ async def test_nobody_sees_or_changes_what_is_anothers(database: Database, reade
         assert len(await lists.list_unread(conn, query=ArticlesQuery())) == 5
 
 
-async def test_the_same_source_is_followed_once_by_each(database: Database, readers: Readers) -> None:
+async def test_a_user_subscribes_to_a_source_once(database: Database, readers: Readers) -> None:
     with pytest.raises(AlreadySubscribed):
         async with database.as_user(readers.ada.id) as conn:
             known = await subscriptions.find(conn, subscription_id=readers.daily)
@@ -207,9 +207,7 @@ async def test_feeds_are_found_by_name_and_status(database: Database, readers: R
     assert odd == []
 
 
-async def test_an_article_that_comes_late_is_unread_though_all_was_marked_read(
-    database: Database, readers: Readers
-) -> None:
+async def test_an_article_listed_after_marking_all_read_is_unread(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
         await marks.mark_all_read(conn, feed=None, category=None, until=NOW)
     async with database.as_system() as conn:
@@ -243,7 +241,7 @@ async def test_an_article_whose_date_changes_keeps_its_place_in_each_feed_that_l
 
 
 @pytest.mark.parametrize(("step", "rare"), [(2, 1), (2, 100), (300, 1)], ids=["steps", "index", "one step"])
-async def test_a_search_finds_the_same_whichever_way_it_looks(
+async def test_a_search_finds_the_same_by_steps_and_by_index(
     database: Database, readers: Readers, monkeypatch: pytest.MonkeyPatch, step: int, rare: int
 ) -> None:
     monkeypatch.setattr(searching, "STEP", step)

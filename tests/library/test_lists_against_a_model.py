@@ -234,7 +234,7 @@ async def a_world(conn: Connection) -> World:
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )
 @given(st.lists(steps, min_size=1, max_size=14), st.sampled_from([1, 2, 30]), st.sampled_from([0, 2, 40]))
-async def test_lists_say_what_the_rules_say(
+async def test_lists_equal_those_of_the_model(
     shared_conn: Connection, taken: list[tuple[object, ...]], limit: int, look: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:  # few articles are looked at before each feed is asked

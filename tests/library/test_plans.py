@@ -178,7 +178,7 @@ async def test_a_list_costs_the_same_when_one_source_has_every_article(name: str
 
 
 @pytest.mark.parametrize("name", ["newest", "unread", "neighbours"])
-async def test_whose_rows_they_are_is_asked_of_the_index_and_not_of_each_row(name: str, full: Connection) -> None:
+async def test_rows_of_a_user_are_found_by_index(name: str, full: Connection) -> None:
     function, values, _ = HOT[name]
 
     plan = await explain(full, function, values)

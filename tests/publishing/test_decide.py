@@ -82,7 +82,7 @@ def test_a_request_is_halved_only_where_something_in_it_may_be_the_reason() -> N
     assert not must_split(Refused(413, ""), 1)
 
 
-def test_entries_are_grouped_by_their_size_and_the_unlucky_go_alone() -> None:
+def test_entries_are_grouped_by_size_and_those_that_failed_often_are_sent_alone() -> None:
     entries = [an_entry(1), an_entry(2, attempts=3), an_entry(3, attempts=2), an_entry(4), an_entry(5, attempts=9)]
     sizes = {ArticleId(UUID(int=number)): 40 for number in range(1, 6)}
 
@@ -166,7 +166,7 @@ QUIET = OutboxCounts(waiting=0, dead=0, oldest_at=None, is_listening=True, is_fi
         "deaf",
     ],
 )
-def test_what_is_not_well_is_told(look: IndexLook, counts: OutboxCounts, told: str) -> None:
+def test_faults_of_the_index_are_listed(look: IndexLook, counts: OutboxCounts, told: str) -> None:
     found = faults(look, counts, stored=10)
 
     assert len(found) == bool(told)

@@ -34,7 +34,7 @@ def test_a_document_has_the_names_of_a_raw_content_document() -> None:
     assert document["json_ld_data"][0]["@type"] == "NewsArticle"
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_missing_values_are_left_out() -> None:
     bare = changed(
         title=None, meta_keywords=None, author=None, published_date=None, json_ld_data=None, content_hash=None
     )
@@ -86,7 +86,7 @@ def test_our_own_mapping_has_no_differences() -> None:
 
 
 @pytest.mark.parametrize("found", [None, {}, [], "odd", {"properties": None}], ids=str)
-def test_a_mapping_that_is_none_differs_in_every_field(found: object) -> None:
+def test_a_missing_mapping_differs_in_every_field(found: object) -> None:
     assert len(differences(found)) == len(MAPPING["properties"]) + 1
 
 

@@ -136,7 +136,7 @@ async def test_the_newest_version_stays_in_whatever_order_they_come(index: Searc
     assert fates(outcome, 2) == [Done(), Done()]
 
 
-async def test_a_document_that_does_not_fit_is_refused_alone_and_told_why(index: SearchIndex) -> None:
+async def test_a_document_that_does_not_fit_is_refused_alone_with_a_reason(index: SearchIndex) -> None:
     await index.ensure()
     unknown = Operation(an_entry(b"b"), indexing(b"b").lines.replace(b'"raw_text"', b'"body_text"'))
     wrong = Operation(an_entry(b"c"), indexing(b"c").lines.replace(b'"word_count":9', b'"word_count":"many"'))
@@ -169,7 +169,7 @@ async def test_an_index_that_is_there_without_its_alias_is_taken(index: SearchIn
     assert await statuses(index, indexing()) == [201]
 
 
-async def test_an_index_with_another_mapping_is_refused_and_left_alone(index: SearchIndex, server_url: str) -> None:
+async def test_an_index_with_another_mapping_is_refused_and_not_changed(index: SearchIndex, server_url: str) -> None:
     await make(server_url, "PUT", index.index, {"mappings": {"properties": {"title": {"type": "keyword"}}}})
 
     with pytest.raises(IndexMismatch) as refusal:
@@ -201,7 +201,7 @@ async def test_an_alias_that_takes_no_writes_is_refused(index: SearchIndex, serv
     assert [(item.status, item.error) for item in outcome.items] == [(400, "illegal_argument_exception")]
 
 
-async def test_the_alias_moves_from_an_older_index_at_one_stroke(index: SearchIndex, server_url: str) -> None:
+async def test_the_alias_moves_from_an_older_index_in_one_step(index: SearchIndex, server_url: str) -> None:
     old = f"{index.alias}-v0"
     await make(server_url, "PUT", old, {"aliases": {index.alias: {}}})
     with pytest.raises(IndexMismatch, match="headwater index rebuild"):
@@ -222,7 +222,7 @@ async def test_an_index_that_is_made_anew_has_another_id(index: SearchIndex, ser
     assert await index.ensure() != first
 
 
-async def test_a_server_that_is_not_there_is_an_outcome() -> None:
+async def test_an_unreachable_server_is_an_outcome() -> None:
     async with SearchIndex("http://127.0.0.1:9", alias="raw_content", timeout=SECONDS) as index:
         outcome = await index.bulk([indexing()])
         with pytest.raises(IndexUnavailable) as refusal:

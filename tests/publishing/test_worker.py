@@ -144,7 +144,7 @@ async def test_a_page_with_the_text_of_another_is_found_under_both_urls(
     assert texts(stub) == {URLS[0]: "The same words.", URLS[1]: "The same words."}
 
 
-async def test_what_was_there_before_the_index_is_told_without_being_asked(
+async def test_content_older_than_the_index_is_sent_too(
     database: Database, stub: StubElasticsearch, make_stage: Callable[..., Stage]
 ) -> None:
     await publish(database, *URLS)
@@ -169,7 +169,7 @@ async def test_an_index_that_was_deleted_is_made_again_and_filled(
     assert stub.indices["raw_content-v1"].mappings["dynamic"] == "strict"
 
 
-async def test_a_forgotten_article_leaves_the_index_and_comes_back_when_it_is_found_again(
+async def test_a_deleted_article_is_removed_from_the_index_and_added_again_when_found(
     database: Database, stub: StubElasticsearch, stage: Stage
 ) -> None:
     await publish(database, *URLS[:2])
@@ -261,7 +261,7 @@ async def test_what_changes_while_it_is_sent_is_sent_again(
     assert texts(stub) == {URLS[0]: f"Much newer, and longer, {URLS[0]}"}
 
 
-async def test_a_poisoned_document_is_given_up_with_its_reason_and_the_others_get_through(
+async def test_an_invalid_document_is_refused_with_its_reason_and_the_others_are_indexed(
     database: Database, stub: StubElasticsearch, stage: Stage
 ) -> None:
     await publish(database, *URLS)
@@ -279,7 +279,7 @@ async def test_a_poisoned_document_is_given_up_with_its_reason_and_the_others_ge
     assert (told["log_level"], told["reason"]) == ("warning", dead.reason)
 
 
-async def test_a_newer_version_of_a_document_that_was_given_up_gets_its_chance(
+async def test_a_newer_version_of_a_refused_document_is_sent(
     database: Database, stub: StubElasticsearch, stage: Stage
 ) -> None:
     stub.item_errors[key_of(URLS[0])] = deque([(400, {"type": "mapper_parsing_exception", "reason": "no"})])
@@ -364,7 +364,7 @@ async def test_while_the_index_is_away_one_entry_at_a_time_is_tried_and_none_is_
     assert set(texts(stub)) == set(URLS)
 
 
-async def test_the_index_is_left_alone_for_longer_and_longer(
+async def test_waits_between_tries_grow(
     database: Database, stub: StubElasticsearch, stage: Stage, clock: MovableClock
 ) -> None:
     await publish(database, *URLS)
@@ -429,7 +429,7 @@ async def test_a_slow_answer_is_given_up_and_the_repeat_finds_it_done(
     assert set(texts(stub)) == set(URLS)
 
 
-async def test_a_row_that_always_breaks_the_connection_ends_up_alone(
+async def test_an_entry_that_always_breaks_the_connection_is_sent_alone(
     database: Database, stub: StubElasticsearch, stage: Stage, clock: MovableClock
 ) -> None:
     async def break_at_poison(stub: StubElasticsearch, request: web.Request, call: Call) -> web.StreamResponse | None:
@@ -468,7 +468,7 @@ async def test_a_batch_is_cut_by_bytes_and_by_count(
     assert max(len(call.operations) for call in stub.calls) == 4
 
 
-async def test_megabytes_that_do_not_shrink_get_through(
+async def test_megabytes_that_do_not_compress_are_sent(
     database: Database, stub: StubElasticsearch, stage: Stage
 ) -> None:
     noise = random.Random(7).randbytes(2_000_000).hex()
@@ -532,7 +532,7 @@ async def test_a_request_refused_for_one_of_its_documents_is_halved_until_that_i
     assert [dead.reason for dead in await stage.dead()] == ["refused with 400: parse_exception: no"]
 
 
-async def test_nothing_is_given_up_while_the_index_itself_is_wrong(
+async def test_no_document_is_refused_while_the_index_has_another_mapping(
     database: Database, stub: StubElasticsearch, stage: Stage, clock: MovableClock
 ) -> None:
     await publish(database, *URLS)
@@ -549,7 +549,7 @@ async def test_nothing_is_given_up_while_the_index_itself_is_wrong(
     assert "index waits" in [line["event"] for line in logs]
 
 
-async def test_an_index_that_is_not_ours_is_left_alone_and_said_once(
+async def test_an_index_with_another_mapping_is_not_written_and_logged_once(
     database: Database, stub: StubElasticsearch, make_stage: Callable[..., Stage], clock: MovableClock
 ) -> None:
     stub.indices["raw_content-v1"] = Index({"properties": {"title": {"type": "text"}}}, {})
@@ -567,7 +567,7 @@ async def test_an_index_that_is_not_ours_is_left_alone_and_said_once(
     assert stub.calls == []
 
 
-async def test_credentials_of_the_address_are_sent_and_not_told(database: Database, clock: MovableClock) -> None:
+async def test_credentials_of_the_address_are_sent_and_not_shown(database: Database, clock: MovableClock) -> None:
     async with StubElasticsearch(authorization=basic("ada", "s3cret")) as stub:
         url = stub.url.replace("http://", "http://ada:s3cret@")
         async with SearchIndex(url, alias=ALIAS, timeout=timedelta(seconds=30)) as index:
@@ -603,7 +603,7 @@ async def test_when_the_lease_is_over_nothing_more_is_sent(
     assert set(texts(stub)) == set(URLS)
 
 
-async def test_entries_that_are_left_when_the_index_goes_away_are_given_back_at_once(
+async def test_unsent_entries_are_released_at_once_when_the_index_fails(
     database: Database, stub: StubElasticsearch, make_stage: Callable[..., Stage]
 ) -> None:
     stage = make_stage(batch_bytes=3_000)

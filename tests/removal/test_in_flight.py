@@ -115,7 +115,7 @@ async def test_urls_that_are_being_fetched_when_their_source_is_deleted_leave_no
     await assert_nothing_is_left(world, source)
 
 
-async def test_urls_that_wait_when_their_source_is_deleted_are_fetched_for_nobody(world: World, poller: Poller) -> None:
+async def test_urls_that_wait_when_their_source_is_deleted_are_not_fetched(world: World, poller: Poller) -> None:
     source = await a_polled_feed(world, poller)
     async with world.database.as_system() as conn:  # not removed yet: the URLs are still there
         await sources.remove(conn, source_id=source.id)

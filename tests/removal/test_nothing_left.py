@@ -200,7 +200,7 @@ async def test_a_sitemap_that_another_source_is_read_from_stays_queued_for_it(co
     assert [(one.url, one.source_id) for one in urls.urls] == [(sitemap, ids[1])]
 
 
-async def test_the_search_index_is_told_only_that_the_articles_are_gone(conn: Connection) -> None:
+async def test_only_deletions_of_articles_are_queued_for_the_search_index(conn: Connection) -> None:
     await outbox.listen(conn, target="index")
     source = await a_full_source(conn)
     gone = await the_articles(conn)

@@ -173,7 +173,7 @@ async def test_a_worker_that_lost_its_lease_deletes_nothing(database: Database, 
     assert await count(database, "source_ids") == 0
 
 
-async def test_a_stage_that_drains_gives_its_work_back_at_once(database: Database, clock: MovableClock) -> None:
+async def test_a_stage_that_drains_releases_its_work_at_once(database: Database, clock: MovableClock) -> None:
     await deleted_source(database, 30)
     stopping, other = Remover(database, clock, rows_at_once=10), Remover(database, clock)
     (removal,) = await stopping.claim(1)
@@ -197,7 +197,7 @@ async def test_lag_is_since_when_the_oldest_deletion_waits(database: Database, c
     assert await remover.lag() == timedelta(0)
 
 
-async def test_a_lease_that_a_clock_gave_that_was_ahead_does_not_hold(database: Database, clock: MovableClock) -> None:
+async def test_a_lease_written_by_a_clock_that_was_ahead_is_ignored(database: Database, clock: MovableClock) -> None:
     await deleted_source(database, 1)
     clock.now = START + timedelta(days=200)
     assert len(await Remover(database, clock).claim(1)) == 1

@@ -85,7 +85,7 @@ async def test_a_clock_that_differs_from_the_databases_deletes_nothing(world: Wo
     assert await world.urls() == {PAGE}
 
 
-async def test_a_jump_that_a_person_confirms_is_believed(world: World) -> None:
+async def test_a_clock_jump_that_an_operator_confirms_is_accepted(world: World) -> None:
     await world.see(PAGE, IN_MARCH)
     world.clock.now = IN_MARCH
     await claim(a_retainer(world))

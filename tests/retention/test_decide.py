@@ -84,7 +84,7 @@ def test_a_later_date_of_publication_keeps_a_month_unless_it_is_far_in_the_futur
     assert not is_published_before(month, newest, expires_at - moment, kept)
 
 
-def test_what_is_kept_for_ever_never_goes() -> None:
+def test_months_that_are_kept_forever_never_expire() -> None:
     assert expired_months([date(2000, 1, 1)], datetime(2026, 1, 1, tzinfo=UTC), FOREVER) == []
 
 
@@ -123,7 +123,7 @@ def test_the_month_after_the_current_one_by_utc_is_needed(now: datetime, needed:
     ],
     ids=["done", "not done", "not done, and often"],
 )
-def test_what_is_left_over_is_gone_on_with_soon(every: timedelta, is_done: bool, wait: timedelta) -> None:
+def test_an_incomplete_run_continues_soon(every: timedelta, is_done: bool, wait: timedelta) -> None:
     now = datetime(2026, 3, 1, tzinfo=UTC)
 
     assert next_run_at(now, every, timedelta(minutes=10), is_done=is_done) == now + wait

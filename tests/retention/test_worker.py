@@ -95,7 +95,7 @@ async def test_zero_keeps_everything_for_ever(world: World) -> None:
     assert await world.urls() == {OLD}
 
 
-async def test_what_somebody_starred_stays_with_its_text_its_feeds_and_everybodys_marks(world: World) -> None:
+async def test_a_starred_article_stays_with_its_text_feeds_and_marks(world: World) -> None:
     await world.see(OLD, IN_JANUARY, text=TEXT)
     await world.see(OLD_TOO, IN_JANUARY, text=OTHER)
     await world.star(OLD)
@@ -116,7 +116,7 @@ async def test_what_somebody_starred_stays_with_its_text_its_feeds_and_everybody
     assert [line.url for line in starred] == [OLD]
 
 
-async def test_what_was_kept_stays_when_later_months_go_and_goes_once_nobody_stars_it(world: World) -> None:
+async def test_a_starred_article_stays_until_its_last_star_is_removed(world: World) -> None:
     await world.see(OLD, IN_JANUARY, text=TEXT)
     await world.see(OLD_TOO, IN_JANUARY)
     await world.star(OLD)
@@ -135,7 +135,7 @@ async def test_what_was_kept_stays_when_later_months_go_and_goes_once_nobody_sta
 
 
 @pytest.mark.parametrize("is_starred", [False, True], ids=["a younger one", "a starred one of the same month"])
-async def test_a_text_that_one_which_stays_shares_is_handed_on(world: World, is_starred: bool) -> None:
+async def test_a_text_shared_with_an_article_that_stays_is_reassigned(world: World, is_starred: bool) -> None:
     await world.see(OLD, IN_JANUARY, text=TEXT)
     await world.see(OLD_TOO, IN_JANUARY + timedelta(hours=1), text=TEXT)
     await world.see(YOUNG, IN_JANUARY + timedelta(hours=2) if is_starred else IN_FEBRUARY, text=TEXT)
@@ -151,7 +151,7 @@ async def test_a_text_that_one_which_stays_shares_is_handed_on(world: World, is_
     assert opened.html == f"<p>{TEXT}</p>"
 
 
-async def test_what_was_nearly_the_same_as_one_that_goes_is_so_no_more(world: World) -> None:
+async def test_a_near_duplicate_of_a_deleted_article_is_unlinked(world: World) -> None:
     await world.see(OLD, IN_JANUARY, text=TEXT)
     await world.see(YOUNG, IN_FEBRUARY, text=OTHER)
     await world.rows(
@@ -165,7 +165,7 @@ async def test_what_was_nearly_the_same_as_one_that_goes_is_so_no_more(world: Wo
     assert await world.rows("SELECT url, near_duplicate_of FROM content") == [(YOUNG, None)]
 
 
-async def test_an_index_that_listens_hears_of_all_that_went_and_of_nothing_that_stayed(world: World) -> None:
+async def test_deletions_of_expired_articles_only_are_queued_for_the_index(world: World) -> None:
     async with world.database.as_system() as conn:
         await outbox.listen(conn, target="index")
     await world.see(OLD, IN_JANUARY, text=TEXT)
@@ -178,7 +178,7 @@ async def test_an_index_that_listens_hears_of_all_that_went_and_of_nothing_that_
     assert await world.rows("SELECT article_id, action FROM outbox") == [(await world.id_of(OLD), "delete")]
 
 
-async def test_nothing_is_queued_where_no_index_listens(world: World) -> None:
+async def test_nothing_is_queued_without_an_index(world: World) -> None:
     await world.see(OLD, IN_JANUARY, text=TEXT)
     world.clock.now = MAY
 
@@ -187,7 +187,7 @@ async def test_nothing_is_queued_where_no_index_listens(world: World) -> None:
     assert await world.rows("SELECT count(*) FROM outbox") == [(0,)]
 
 
-async def test_an_entry_that_is_still_listed_when_its_article_is_gone_does_not_come_back(world: World) -> None:
+async def test_an_expired_article_that_is_still_listed_is_not_added_again(world: World) -> None:
     await world.see(OLD, IN_JANUARY, text=TEXT)
     world.clock.now = MAY
     await world.retain()
@@ -214,7 +214,7 @@ async def test_an_entry_of_a_source_that_was_left_and_followed_again_comes_back(
     assert await world.counts() == {"articles": 1, "article_sources": 1, "content": 0, "marks": 0}
 
 
-async def test_a_dry_run_tells_what_would_go_and_changes_nothing(world: World) -> None:
+async def test_a_dry_run_reports_what_would_be_deleted_and_changes_nothing(world: World) -> None:
     await world.see(OLD, IN_JANUARY, text=TEXT)
     await world.see(OLD_TOO, IN_JANUARY)
     await world.star(OLD_TOO)
@@ -228,7 +228,7 @@ async def test_a_dry_run_tells_what_would_go_and_changes_nothing(world: World) -
 
 
 @pytest.mark.parametrize("step", range(10))
-async def test_a_run_that_dies_anywhere_is_gone_on_with(world: World, step: int) -> None:
+async def test_a_run_that_was_killed_is_continued(world: World, step: int) -> None:
     """At the step of that number it is killed; the next run finds what is left, and the end is the same."""
     async with world.database.as_system() as conn:
         await outbox.listen(conn, target="index")
@@ -289,7 +289,7 @@ async def test_only_one_runs_at_a_time_and_one_that_died_is_replaced(world: Worl
     assert await first.lag() == timedelta(0)
 
 
-async def test_a_month_that_somebody_reads_is_tried_again_later(world: World, database: Database) -> None:
+async def test_a_locked_month_is_retried_later(world: World, database: Database) -> None:
     await world.see(OLD, IN_JANUARY)
     world.clock.now = MAY
     async with database.as_system() as reader:
@@ -301,7 +301,7 @@ async def test_a_month_that_somebody_reads_is_tried_again_later(world: World, da
     assert (await world.retain()).months == [Month(JANUARY, articles=1, starred=0)]
 
 
-async def test_others_read_on_while_a_month_waits_to_go(world: World, database: Database, conninfo: str) -> None:
+async def test_readers_do_not_wait_for_a_month_to_be_detached(world: World, database: Database, conninfo: str) -> None:
     await world.see(OLD, IN_JANUARY, text=TEXT)
     async with database.as_system() as reader, database.as_system() as conn:
         await reader.execute("SELECT FROM articles LIMIT 1")
@@ -338,7 +338,7 @@ async def test_a_star_is_either_kept_or_keeps_the_month(world: World, database: 
     assert opened.is_starred
 
 
-async def test_what_changes_while_the_starred_are_copied_is_not_lost(world: World, database: Database) -> None:
+async def test_changes_while_starred_articles_are_copied_are_not_lost(world: World, database: Database) -> None:
     """The copying is over and it waits for the others to be out; at this moment stars come, go and change."""
     urls = [f"https://example.com/{name}" for name in ("stays", "changes", "unstarred", "late")]
     for url in urls:

@@ -66,7 +66,7 @@ def test_the_prompt_has_the_seeds_words_and_of_each_article_what_the_seed_names(
 
 @pytest.mark.parametrize("count", [1, 7, 100])
 @pytest.mark.parametrize("limit", [10_000, 60_000])
-def test_the_prompt_is_bounded_however_much_the_articles_say(count: int, limit: int) -> None:
+def test_the_prompt_is_never_longer_than_its_limit(count: int, limit: int) -> None:
     huge = DayArticle(ArticleId(UUID(int=1)), "t" * 10**5, "f " * 10**5, START, "{articles} word\n" * 10**4)
 
     prompt = prompt_of(PROMPT, [huge] * count, limit)
@@ -140,7 +140,7 @@ def test_a_day_without_articles_has_a_prompt_without_them() -> None:
     ],
     ids=["plain", "cut off", "empty", "long"],
 )
-def test_an_answer_is_stored_without_what_cannot_be_shown(text: str, is_cut_off: bool, kept: str) -> None:
+def test_a_response_is_stored_without_invisible_characters(text: str, is_cut_off: bool, kept: str) -> None:
     assert clean_answer(text, is_cut_off=is_cut_off) == kept
 
 
@@ -184,11 +184,11 @@ def test_citations_lead_to_the_articles_they_name(content: str, numbers: list[in
     assert links(cite(content, DAY)) == to(*numbers)
 
 
-def test_a_citation_that_no_article_has_leaves_no_trace() -> None:
+def test_a_citation_without_an_article_is_removed() -> None:
     assert cite("Rates stay [77]. Il dit : oui [5, 88].", DAY).startswith("Rates stay. Il dit : oui [")
 
 
-def test_a_link_says_which_article_it_is() -> None:
+def test_a_link_has_the_title_of_its_article() -> None:
     html = to_html(cite("So it is [1].", a_day([("F", 'A "quoted" \\ <b>title</b>\n', "")])))
 
     assert 'title="A &quot;quoted&quot; \\ &lt;b&gt;title&lt;/b&gt;"' in html
@@ -294,13 +294,13 @@ READY, MAKING, LOST = (
         "finished later",
     ],
 )
-def test_what_a_person_sees(
+def test_what_the_page_shows(
     newest: Summary | None, ready: Summary | None, minutes: float, expected: ShownSummary
 ) -> None:
     assert shown(newest, ready, START + timedelta(minutes=minutes), OPTIONS) == expected
 
 
-def test_a_slow_model_is_not_given_up_while_it_is_asked() -> None:
+def test_a_slow_model_does_not_fail_before_its_timeout() -> None:
     assert SummaryOptions(timeout=timedelta(minutes=5)).given_up_after > timedelta(minutes=10)
 
 
@@ -319,18 +319,18 @@ def test_which_statuses_mean_that_the_service_is_unavailable(status: int, expect
      b'{"choices": [{"message": {"content": "  \\u0000 "}}]}', b"\xff", b"[" * 100_000],
     ids=["empty", "html", "list", "object", "none", "null", "blank", "bytes", "deep"],
 )  # fmt: skip
-def test_an_answer_that_is_none_is_broken(body: bytes) -> None:
+def test_a_response_that_is_no_completion_is_refused(body: bytes) -> None:
     outcome = read_answer(body, "m")
 
     assert isinstance(outcome, NotWritten)
     assert not outcome.is_unavailable
 
 
-def test_an_answer_that_tells_nothing_of_its_cost_is_an_answer() -> None:
+def test_a_response_without_its_cost_is_accepted() -> None:
     body = b'{"choices": [{"message": {"content": " It rained.\\r\\n"}}], "usage": null}'
 
     assert read_answer(body, "m") == Written("It rained.", "m")
 
 
-def test_the_key_is_not_part_of_what_options_look_like() -> None:
+def test_the_key_is_not_in_the_repr_of_the_options() -> None:
     assert "sk-very-secret" not in repr(SummaryOptions(api_key="sk-very-secret"))

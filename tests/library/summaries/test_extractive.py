@@ -20,7 +20,7 @@ def stories(told: list[tuple[str, str, str]]) -> list[str]:
     return re.findall(r"<li>(.*?)</li>", to_html(summarise(a_day(told))), re.DOTALL)
 
 
-def test_a_story_of_three_feeds_is_told_once_and_first() -> None:
+def test_a_story_of_three_feeds_is_listed_once_and_first() -> None:
     first, *others = stories(ENGLISH)
 
     assert "Storm Edda floods Bremvik harbour" in first
@@ -31,7 +31,7 @@ def test_a_story_of_three_feeds_is_told_once_and_first() -> None:
     assert not any("Edda" in other for other in others)
 
 
-def test_what_two_feeds_report_stands_above_what_one_does() -> None:
+def test_a_story_of_two_feeds_is_above_a_story_of_one() -> None:
     assert "entral bank" in stories(ENGLISH)[1]
     assert "Museum" not in stories(ENGLISH)[1]
 
@@ -46,7 +46,9 @@ def test_what_two_feeds_report_stands_above_what_one_does() -> None:
     ],
     ids=["german", "french", "russian", "japanese"],
 )
-def test_other_languages_are_told_in_their_own_words(told: list[tuple[str, str, str]], count: int, words: str) -> None:
+def test_other_languages_are_summarised_in_their_own_words(
+    told: list[tuple[str, str, str]], count: int, words: str
+) -> None:
     assert len(stories(told)) == count
     assert words in shown(told)
 
@@ -58,7 +60,7 @@ def test_stories_of_several_languages_are_not_mixed_up() -> None:
     assert text.count("Also in") == 5
 
 
-def test_what_does_not_fit_is_named_at_least() -> None:
+def test_stories_that_do_not_fit_are_listed_by_title() -> None:
     text = shown(EVERY)
 
     assert len(stories(EVERY)) == STORIES
@@ -66,7 +68,7 @@ def test_what_does_not_fit_is_named_at_least() -> None:
     assert "Cup final goes to penalties" in text
 
 
-def test_what_a_feed_puts_under_everything_is_not_news() -> None:
+def test_a_footer_that_a_feed_repeats_is_ignored() -> None:
     assert FOOTER not in shown(ENGLISH)
 
 
@@ -88,7 +90,7 @@ def test_every_link_leads_to_an_article_it_was_given() -> None:
     assert linked <= {f"/articles/{article.id}" for article in day}
 
 
-def test_it_is_the_same_each_time() -> None:
+def test_a_summary_of_the_same_articles_is_the_same() -> None:
     assert summarise(a_day(EVERY)) == summarise(a_day(EVERY))
 
 
@@ -132,7 +134,7 @@ texts = st.text(max_size=300) | st.lists(st.sampled_from("ab. \n!。「[]()<>*_`
 
 @settings(max_examples=150)
 @given(st.lists(st.tuples(st.sampled_from(["A", "B"]), texts, texts), min_size=1, max_size=8))
-def test_whatever_feeds_say_it_is_told_and_only_links_to_articles(told: list[tuple[str, str, str]]) -> None:
+def test_any_text_is_summarised_with_links_to_articles_only(told: list[tuple[str, str, str]]) -> None:
     html = to_html(summarise(a_day(told)))
 
     assert "in the last 24 hours" in html
