@@ -155,7 +155,7 @@ async def test_a_feed_speaks_for_the_site_that_really_served_it(
     await poll(poller, clock)
 
     async with database.transaction() as conn:
-        (row,) = await (await conn.execute("SELECT title, is_told_by_site FROM articles")).fetchall()
+        (row,) = await (await conn.execute("SELECT title, is_from_own_site FROM articles")).fetchall()
     assert row == (("False title", True) if is_own else ("", False))
 
 

@@ -30,7 +30,7 @@ async def worker(database: Database, clock: MovableClock) -> AsyncIterator[Redis
 
 async def search(database: Database, worker: RediscoveryWorker) -> list[Suggestion]:
     async with database.transaction() as conn:
-        await conn.execute("UPDATE feed_state SET wants_discovery = true")
+        await conn.execute("UPDATE feed_state SET needs_rediscovery = true")
     for lost in await worker.claim(10):
         await worker.work(lost)
     assert await worker.claim(10) == []

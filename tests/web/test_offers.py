@@ -60,7 +60,7 @@ async def polled(
             """
             UPDATE feed_state
             SET last_polled_at = %(now)s, next_poll_at = %(next)s, last_error = %(error)s, last_error_type = %(kind)s,
-                off_until = %(off_until)s, wants_discovery = %(is_sought)s
+                off_until = %(off_until)s, needs_rediscovery = %(is_sought)s
             WHERE source_id = %(id)s
             """,
             {

@@ -269,7 +269,7 @@ class Standing:
 class Hold:
     """What an operator or the site decided about a feed before its source was deleted."""
 
-    is_switched_off: bool  # the whole source
+    is_disabled: bool  # the whole source
     off_at: datetime | None
     off_reason: str | None
     off_until: datetime | None

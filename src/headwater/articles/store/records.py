@@ -127,7 +127,7 @@ async def _add(
             RETURNING article_id
         ), made AS (
             INSERT INTO articles (
-                id, url, url_key, title, author, summary, content, published_at, seen_at, is_told_by_site
+                id, url, url_key, title, author, summary, content, published_at, seen_at, is_from_own_site
             )
             SELECT article_id, url, url_key, CASE WHEN is_own IS NOT false THEN title ELSE '' END,
                 CASE WHEN is_own IS NOT false THEN author END, CASE WHEN is_own IS NOT false THEN summary END,
@@ -178,8 +178,8 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Se
             content = coalesce(given.content, articles.content),
             published_at = coalesce(given.published_at, articles.published_at),
             -- A feed of another site may have listed it with parameters or a scheme that are not the site's.
-            url = CASE WHEN given.is_own AND NOT articles.is_told_by_site THEN given.url ELSE articles.url END,
-            is_told_by_site = articles.is_told_by_site OR given.is_own IS true
+            url = CASE WHEN given.is_own AND NOT articles.is_from_own_site THEN given.url ELSE articles.url END,
+            is_from_own_site = articles.is_from_own_site OR given.is_own IS true
         FROM unnest({ENTRY_ARRAYS}) AS given ({ENTRY_COLUMNS})
         JOIN locked ON locked.id = given.article_id
         WHERE articles.id = given.article_id AND articles.id = ANY(%(ids)b::uuid[])
@@ -195,7 +195,7 @@ async def _find_outdated(
         SELECT articles.id
         FROM unnest({RECORD_ARRAYS}) AS given ({RECORD_COLUMNS})
         CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = given.article_id OFFSET 0) AS articles
-        WHERE (given.is_own AND NOT articles.is_told_by_site)
+        WHERE (given.is_own AND NOT articles.is_from_own_site)
             OR (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
             IS DISTINCT FROM (
                 coalesce(nullif(given.title, ''), articles.title), coalesce(given.author, articles.author),

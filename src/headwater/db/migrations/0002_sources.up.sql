@@ -135,7 +135,7 @@ CREATE TABLE source_suggestions (
 -- when the feed is added again. Contains no id of a source or a user.
 CREATE TABLE feed_holds (
     feed_url_key bytea PRIMARY KEY,
-    is_switched_off boolean NOT NULL,  -- the whole source
+    is_disabled boolean NOT NULL,  -- the whole source
     off_at timestamptz,  -- an operator disabled the feed
     off_reason text,
     off_until timestamptz,

@@ -20,7 +20,7 @@ CREATE TABLE feed_state (
     article_count integer NOT NULL DEFAULT 0,
     -- How often the feed publishes, and what it asked for in its last body: a 304 does not repeat that.
     mean_gap interval,
-    wished_gap interval,
+    hinted_gap interval,
     skip_hours smallint[],
     skip_days smallint[],
     asked_until timestamptz,  -- the site's Retry-After; a user's retry respects it
@@ -43,7 +43,7 @@ CREATE TABLE feed_state (
     moved_since timestamptz,
     moved_times integer NOT NULL DEFAULT 0,
     adopt_url text,
-    wants_discovery boolean NOT NULL DEFAULT false,  -- its URL is no feed any more: look for another on the site
+    needs_rediscovery boolean NOT NULL DEFAULT false,  -- its URL is no feed any more: look for another on the site
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 70);  -- every poll updates the row: leave space for it on its page
@@ -51,7 +51,7 @@ CREATE TABLE feed_state (
 CREATE INDEX feed_state_by_host ON feed_state (host, next_poll_at);
 CREATE INDEX feed_state_new ON feed_state (host) WHERE last_polled_at IS NULL;
 CREATE INDEX feed_state_adopt ON feed_state (source_id) WHERE adopt_url IS NOT NULL;
-CREATE INDEX feed_state_wants_discovery ON feed_state (source_id) WHERE wants_discovery;
+CREATE INDEX feed_state_wants_discovery ON feed_state (source_id) WHERE needs_rediscovery;
 
 -- The breaker's list of feeds must not contain a feed that is deleted.
 CREATE FUNCTION feed_state_leave_host() RETURNS trigger

@@ -36,7 +36,7 @@ CREATE TABLE articles (
     listed_at timestamptz NOT NULL GENERATED ALWAYS AS (least(published_at, seen_at)) STORED,
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
-    is_told_by_site boolean NOT NULL DEFAULT true,  -- whether a feed of the article's own site has listed it
+    is_from_own_site boolean NOT NULL DEFAULT true,  -- whether a feed of the article's own site has listed it
     number bigint NOT NULL
 ) PARTITION BY RANGE (id);
 

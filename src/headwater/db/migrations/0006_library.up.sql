@@ -107,11 +107,11 @@ CREATE TRIGGER article_sources_keep_read
 -- What a user reads about an article: from its own site if they follow it, else from the feed of theirs that listed it
 -- first, else from the feed they had when they starred it. All NULL: what `articles` says. Row-level security leaves
 -- only the user's subscriptions and marks.
-CREATE FUNCTION told_to_reader(of_article uuid)
+CREATE FUNCTION article_for_user(of_article uuid)
     RETURNS TABLE (title text, author text, summary text, content text, published_at timestamptz)
     LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
     BEGIN ATOMIC
-        SELECT told.title, told.author, told.summary, told.content, told.published_at
+        SELECT shown.title, shown.author, shown.summary, shown.content, shown.published_at
         FROM (
             SELECT listed.title, listed.author, listed.summary, listed.content, listed.published_at, listed.seen_at,
                 listed.source_id, listed.title IS NOT NULL AS is_foreign, false AS is_starred
@@ -122,8 +122,8 @@ CREATE FUNCTION told_to_reader(of_article uuid)
             SELECT marks.title, marks.author, marks.summary, marks.content, marks.published_at, NULL, NULL, true, true
             FROM marks
             WHERE marks.article_id = of_article AND marks.starred_at IS NOT NULL
-        ) AS told
-        ORDER BY told.is_starred, told.is_foreign, told.seen_at, told.source_id
+        ) AS shown
+        ORDER BY shown.is_starred, shown.is_foreign, shown.seen_at, shown.source_id
         LIMIT 1;
     END;
 

@@ -43,7 +43,7 @@ _MARKS: Final = """
         coalesce(described.published_at, articles.published_at) AS published_at, is_read, read_at, starred_at
     FROM marks
     JOIN articles ON articles.id = article_id
-    LEFT JOIN LATERAL told_to_reader(article_id) AS described ON true
+    LEFT JOIN LATERAL article_for_user(article_id) AS described ON true
     WHERE article_id > %(after)s
     ORDER BY article_id LIMIT %(limit)s
 """

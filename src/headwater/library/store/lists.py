@@ -119,7 +119,7 @@ async def _view(
         SELECT wanted.id, described.title, described.author, described.summary,
             coalesce(placed.newest_at, '-infinity') AS newest_at
         FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
-        LEFT JOIN LATERAL told_to_reader(wanted.id) AS described ON true
+        LEFT JOIN LATERAL article_for_user(wanted.id) AS described ON true
         CROSS JOIN LATERAL (
             SELECT max(listed_at) AS newest_at
             FROM (SELECT source_id, listed_at FROM article_sources WHERE article_id = wanted.id OFFSET 0) AS listed
@@ -253,7 +253,7 @@ async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[Articl
             {IS_READ}, true AS is_starred
         FROM marks
         JOIN articles ON articles.id = marks.article_id
-        LEFT JOIN LATERAL told_to_reader(marks.article_id) AS described ON true
+        LEFT JOIN LATERAL article_for_user(marks.article_id) AS described ON true
         WHERE starred_at IS NOT NULL
             AND (starred_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
         ORDER BY starred_at DESC, article_id DESC LIMIT %(limit)s
@@ -288,7 +288,7 @@ async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFul
             JOIN subscriptions USING (source_id)
             WHERE article_sources.article_id = articles.id
         ) AS mine
-        LEFT JOIN LATERAL told_to_reader(articles.id) AS described ON true
+        LEFT JOIN LATERAL article_for_user(articles.id) AS described ON true
         WHERE articles.id = %(id)s AND (mine.names IS NOT NULL OR starred_at IS NOT NULL)
     """
     return await fetch_one(conn, ArticleFull, statement, {"id": article_id})

@@ -26,7 +26,7 @@ async def mark(
             CASE WHEN %(is_starred)s THEN %(now)s::timestamptz END, described.title, described.author,
             described.summary, described.content, described.published_at
         FROM (SELECT) AS nothing
-        LEFT JOIN LATERAL told_to_reader(%(article_id)s) AS described ON %(is_starred)s
+        LEFT JOIN LATERAL article_for_user(%(article_id)s) AS described ON %(is_starred)s
         ON CONFLICT (user_id, article_id) DO UPDATE SET is_read = coalesce(excluded.is_read, marks.is_read),
             read_at = CASE WHEN %(is_read)s IS NULL THEN marks.read_at ELSE excluded.read_at END,
             starred_at = CASE

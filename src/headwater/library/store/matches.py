@@ -96,7 +96,7 @@ async def list_among(
         SELECT articles.id, number, url, {DESCRIBED}, newest.listed_at, newest.name AS feed_name, {IS_READ},
             starred_at IS NOT NULL AS is_starred
         {NEWEST_ARTICLES}
-        LEFT JOIN LATERAL told_to_reader(newest.article_id) AS described ON true
+        LEFT JOIN LATERAL article_for_user(newest.article_id) AS described ON true
         ORDER BY newest.listed_at DESC, newest.article_id DESC
     """
     values = {**page_values(query), "article_ids": list(article_ids), "since": since}
@@ -125,7 +125,7 @@ async def search_starred(
             JOIN subscriptions USING (source_id)
             WHERE article_sources.article_id = articles.id
         ) AS mine
-        LEFT JOIN LATERAL told_to_reader(articles.id) AS described ON true
+        LEFT JOIN LATERAL article_for_user(articles.id) AS described ON true
         WHERE starred_at IS NOT NULL
             AND (starred_at, marks.article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
             AND coalesce(mine.listed_at, articles.listed_at) >= coalesce(%(since)s::timestamptz, '-infinity')

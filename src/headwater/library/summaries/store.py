@@ -49,7 +49,7 @@ async def list_articles(conn: Connection, *, since: datetime, limit: int) -> lis
         JOIN articles ON articles.id = newest.article_id
         LEFT JOIN content ON content.article_id = articles.id
         LEFT JOIN content AS original ON original.article_id = content.duplicate_of
-        LEFT JOIN LATERAL told_to_reader(newest.article_id) AS described ON true
+        LEFT JOIN LATERAL article_for_user(newest.article_id) AS described ON true
         ORDER BY newest.listed_at DESC, newest.article_id DESC
     """
     cur = await conn.execute(statement, {"since": since, "limit": limit})

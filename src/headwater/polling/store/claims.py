@@ -16,7 +16,7 @@ FEED: Final = """
     feed_state.source_id, feed_state.feed_url, feed_state.host, policy, feed_poll_interval_minutes AS own_minutes,
     min_delay_ms, last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
     off_at, off_reason, off_until, off_times, off_by_operator, moved_url, moved_since, moved_times, mean_gap,
-    last_new_at, last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days, edits,
+    last_new_at, last_full_at, last_error, last_error_type, hinted_gap, skip_hours, skip_days, edits,
     submitted_by
 """
 

@@ -42,10 +42,10 @@ async def find_disable(
                 AND sources.id IS DISTINCT FROM %(other_than)s
                 AND (disabled_by_operator OR off_by_operator AND coalesce(off_until, 'infinity') > %(now)s)
             UNION ALL
-            SELECT CASE WHEN NOT is_switched_off THEN off_until END, is_switched_off
+            SELECT CASE WHEN NOT is_disabled THEN off_until END, is_disabled
             FROM feed_holds
             WHERE feed_url_key = %(key)b
-                AND (is_switched_off OR off_at IS NOT NULL AND coalesce(off_until, 'infinity') > %(now)s)
+                AND (is_disabled OR off_at IS NOT NULL AND coalesce(off_until, 'infinity') > %(now)s)
         ) AS found
         ORDER BY until DESC NULLS FIRST, is_whole DESC
         LIMIT 1
@@ -70,10 +70,10 @@ async def keep_hold(conn: Connection, *, source_id: SourceId, now: datetime) -> 
         keys = [url_key(feed_url)] if feed_url else []
     await conn.execute(
         """
-        INSERT INTO feed_holds AS hold (feed_url_key, is_switched_off, off_at, off_reason, off_until, asked_until)
+        INSERT INTO feed_holds AS hold (feed_url_key, is_disabled, off_at, off_reason, off_until, asked_until)
         SELECT *
         FROM (
-            SELECT held.key, disabled_by_operator AS is_switched_off,
+            SELECT held.key, disabled_by_operator AS is_disabled,
                 CASE WHEN by_operator THEN off_at END AS off_at, CASE WHEN by_operator THEN off_reason END,
                 CASE WHEN by_operator THEN off_until END,
                 CASE WHEN asked_until > %(now)s THEN asked_until END AS asked_until
@@ -85,9 +85,9 @@ async def keep_hold(conn: Connection, *, source_id: SourceId, now: datetime) -> 
             CROSS JOIN LATERAL (SELECT feed_url_key UNION SELECT unnest(%(keys)b::bytea[])) AS held (key)
             WHERE sources.id = %(source_id)s
         ) AS kept
-        WHERE is_switched_off OR off_at IS NOT NULL OR asked_until IS NOT NULL
+        WHERE is_disabled OR off_at IS NOT NULL OR asked_until IS NOT NULL
         ON CONFLICT (feed_url_key) DO UPDATE
-        SET is_switched_off = hold.is_switched_off OR excluded.is_switched_off,
+        SET is_disabled = hold.is_disabled OR excluded.is_disabled,
             off_at = CASE WHEN excluded.off_at IS NULL THEN hold.off_at ELSE excluded.off_at END,
             off_reason = CASE WHEN excluded.off_at IS NULL THEN hold.off_reason ELSE excluded.off_reason END,
             off_until = CASE WHEN excluded.off_at IS NULL THEN hold.off_until ELSE excluded.off_until END,
@@ -105,7 +105,7 @@ async def take_hold(conn: Connection, *, feed_url_key: bytes) -> Hold | None:
         """
         DELETE FROM feed_holds
         WHERE feed_url_key = %(key)s
-        RETURNING is_switched_off, off_at, off_reason, off_until, asked_until
+        RETURNING is_disabled, off_at, off_reason, off_until, asked_until
         """,
         {"key": feed_url_key},
     )
@@ -116,7 +116,7 @@ async def forget_holds(conn: Connection, *, now: datetime) -> None:
     await conn.execute(
         """
         DELETE FROM feed_holds
-        WHERE NOT is_switched_off AND (off_at IS NULL OR off_until <= %(now)s)
+        WHERE NOT is_disabled AND (off_at IS NULL OR off_until <= %(now)s)
             AND (asked_until IS NULL OR asked_until <= %(now)s)
         """,
         {"now": now},

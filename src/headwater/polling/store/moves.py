@@ -64,7 +64,7 @@ async def list_lost(conn: Connection, *, limit: int) -> Sequence[LostFeed]:
     return await fetch_all(
         conn,
         LostFeed,
-        "SELECT source_id, feed_url FROM feed_state WHERE wants_discovery LIMIT %(limit)s",
+        "SELECT source_id, feed_url FROM feed_state WHERE needs_rediscovery LIMIT %(limit)s",
         {"limit": limit},
     )
 
@@ -72,5 +72,5 @@ async def list_lost(conn: Connection, *, limit: int) -> Sequence[LostFeed]:
 async def found_or_not(conn: Connection, *, source_id: SourceId) -> None:
     """Rediscovery of this feed is finished."""
     await conn.execute(
-        "UPDATE feed_state SET wants_discovery = false WHERE source_id = %(source_id)s", {"source_id": source_id}
+        "UPDATE feed_state SET needs_rediscovery = false WHERE source_id = %(source_id)s", {"source_id": source_id}
     )

@@ -30,8 +30,8 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
                 streak integer, streak_class text, permanent_errors integer, failing_since timestamptz,
                 off_at timestamptz, off_reason text, off_until timestamptz, off_times integer,
                 off_by_operator boolean, asked_until timestamptz, moved_url text,
-                moved_since timestamptz, moved_times integer, adopt_url text, wants_discovery boolean,
-                is_outage boolean, wished_gap interval, skip_hours smallint[], skip_days smallint[]
+                moved_since timestamptz, moved_times integer, adopt_url text, needs_rediscovery boolean,
+                is_outage boolean, hinted_gap interval, skip_hours smallint[], skip_days smallint[]
             )
         ), scheduled AS (
             UPDATE feed_state
@@ -54,9 +54,9 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
                 END,
                 moved_url = a.moved_url, moved_since = a.moved_since, moved_times = coalesce(a.moved_times, 0),
                 adopt_url = a.adopt_url,
-                wants_discovery = feed_state.wants_discovery OR coalesce(a.wants_discovery, false),
+                needs_rediscovery = feed_state.needs_rediscovery OR coalesce(a.needs_rediscovery, false),
                 mean_gap = a.mean_gap, last_new_at = a.last_new_at, last_full_at = a.last_full_at,
-                wished_gap = a.wished_gap, skip_hours = a.skip_hours, skip_days = a.skip_days
+                hinted_gap = a.hinted_gap, skip_hours = a.skip_hours, skip_days = a.skip_days
             FROM answer AS a
             JOIN hosts ON hosts.shard = a.shard AND hosts.host_id = a.host_id AND hosts.lease = a.lease
             WHERE feed_state.source_id = a.source_id AND feed_state.edits = a.edits

@@ -57,7 +57,7 @@ class ClaimRow(msgspec.Struct, frozen=True):
     last_full_at: datetime | None
     last_error: str | None
     last_error_type: str | None
-    wished_gap: timedelta | None
+    hinted_gap: timedelta | None
     skip_hours: list[int] | None
     skip_days: list[int] | None
     edits: int
@@ -84,9 +84,9 @@ def claimed_feed(row: ClaimRow, host: HeldHost, lease: UUID) -> ClaimedFeed:
 
 
 def _hints(row: ClaimRow) -> Freshness:
-    if row.wished_gap is None and row.skip_hours is None and row.skip_days is None:
+    if row.hinted_gap is None and row.skip_hours is None and row.skip_days is None:
         return NO_HINTS
-    return Freshness(row.wished_gap or timedelta(0), frozenset(row.skip_hours or ()), frozenset(row.skip_days or ()))
+    return Freshness(row.hinted_gap or timedelta(0), frozenset(row.skip_hours or ()), frozenset(row.skip_days or ()))
 
 
 def _off(row: ClaimRow) -> Off | None:
@@ -127,7 +127,7 @@ def _row_of(report: PollReport) -> dict[str, object]:
             "consecutive_errors": state.consecutive_errors, "last_error": state.last_error,
             "last_error_type": state.last_error_type, "streak": state.streak, "streak_class": state.streak_class,
             "permanent_errors": state.permanent_errors, "failing_since": state.failing_since,
-            "asked_until": decision.asked_until, "wants_discovery": Happening.LOST in decision.happenings,
+            "asked_until": decision.asked_until, "needs_rediscovery": Happening.LOST in decision.happenings,
         }  # fmt: skip
     if (off := state.off) is not None:
         row |= {"off_at": off.at, "off_reason": off.reason, "off_until": off.until, "off_times": off.times}
@@ -136,7 +136,7 @@ def _row_of(report: PollReport) -> dict[str, object]:
         row |= {"moved_url": moved.url, "moved_since": moved.since, "moved_times": moved.times}
         row["adopt_url"] = moved.url if Happening.MOVED in decision.happenings else None
     if (hints := state.hints) is not NO_HINTS:
-        row |= {"wished_gap": hints.lasts or None, "skip_hours": sorted(hints.skip_hours) or None}
+        row |= {"hinted_gap": hints.lasts or None, "skip_hours": sorted(hints.skip_hours) or None}
         row["skip_days"] = sorted(hints.skip_days) or None
     return row
 

@@ -37,7 +37,7 @@ async def start_over(
             streak = 0, streak_class = NULL, permanent_errors = 0, failing_since = NULL, off_at = NULL,
             off_reason = NULL, off_until = NULL, off_times = 0, off_by_operator = false, asked_until = NULL,
             moved_url = NULL, moved_since = NULL, moved_times = 0, adopt_url = NULL,
-            last_full_at = NULL, wished_gap = NULL, skip_hours = NULL, skip_days = NULL
+            last_full_at = NULL, hinted_gap = NULL, skip_hours = NULL, skip_days = NULL
         WHERE source_id = %(source_id)s
         """,
         {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
@@ -98,7 +98,7 @@ async def apply_interval(conn: Connection, *, source_id: SourceId, interval: tim
         UPDATE feed_state
         SET edits = edits + 1,
             next_poll_at = least(
-                next_poll_at, greatest(%(now)s, last_polled_at + greatest(%(interval)s::interval, wished_gap))
+                next_poll_at, greatest(%(now)s, last_polled_at + greatest(%(interval)s::interval, hinted_gap))
             )
         WHERE source_id = %(source_id)s
             AND last_polled_at IS NOT NULL AND off_at IS NULL AND consecutive_errors = 0

@@ -46,5 +46,5 @@ async def list_for(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[
 
 
 async def list_pending(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
-    statement = "SELECT source_id FROM feed_state WHERE wants_discovery AND source_id = ANY(%(ids)s::uuid[])"
+    statement = "SELECT source_id FROM feed_state WHERE needs_rediscovery AND source_id = ANY(%(ids)s::uuid[])"
     return set(await fetch_column(conn, statement, {"ids": list(source_ids)}))
