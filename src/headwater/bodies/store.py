@@ -34,12 +34,10 @@ async def keep(conn: Connection, *, bodies: Sequence[NewBody], now: datetime | N
             WHERE given.source_id IS NULL OR sources.id IS NOT NULL
         )
         INSERT INTO bodies (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at)
-        SELECT id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at
-        FROM kept
+        SELECT id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at FROM kept
         UNION ALL
         SELECT list_id, url, final_url, 'list', source_id, depth, content_type, body, fetched_at, ready_at
-        FROM kept
-        WHERE kind = 'article' AND ingestion_mode IN ('spider', 'both') AND depth < max_depth
+        FROM kept WHERE kind = 'article' AND ingestion_mode IN ('spider', 'both') AND depth < max_depth
         """,
         {
             "ids": [new_id() for _ in bodies], "list_ids": [new_id() for _ in bodies],
@@ -60,16 +58,10 @@ async def claim(
         ClaimedBody,
         """
         WITH ready AS (
-            SELECT id
-            FROM bodies
-            WHERE kind = %(kind)s AND ready_at <= %(now)s
-            ORDER BY ready_at
-            LIMIT %(limit)s
-            FOR UPDATE SKIP LOCKED
+            SELECT id FROM bodies WHERE kind = %(kind)s AND ready_at <= %(now)s ORDER BY ready_at
+            LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         )
-        UPDATE bodies
-        SET ready_at = %(leased_until)s, lease = %(lease)s, attempts = attempts + 1
-        FROM ready
+        UPDATE bodies SET ready_at = %(leased_until)s, lease = %(lease)s, attempts = attempts + 1 FROM ready
         WHERE bodies.id = ready.id
         RETURNING bodies.id, bodies.lease, attempts - 1 AS attempts, url, final_url, kind, source_id, depth,
             content_type, body, fetched_at
@@ -80,15 +72,12 @@ async def claim(
 
 async def done(conn: Connection, *, bodies: Sequence[ClaimedBody]) -> list[UUID]:
     """Delete bodies that were read. Returns those whose lease was still held: results of the others are discarded."""
+    statement = """
+        DELETE FROM bodies USING unnest(%(ids)b::uuid[], %(leases)b::uuid[]) AS mine (id, lease)
+        WHERE bodies.id = mine.id AND bodies.lease = mine.lease RETURNING bodies.id
+    """
     return await fetch_column(
-        conn,
-        """
-        DELETE FROM bodies
-        USING unnest(%(ids)b::uuid[], %(leases)b::uuid[]) AS mine (id, lease)
-        WHERE bodies.id = mine.id AND bodies.lease = mine.lease
-        RETURNING bodies.id
-        """,
-        {"ids": [one.id for one in bodies], "leases": [one.lease for one in bodies]},
+        conn, statement, {"ids": [one.id for one in bodies], "leases": [one.lease for one in bodies]}
     )
 
 
@@ -101,24 +90,19 @@ async def oldest_ready_at(conn: Connection, *, kind: PageKind, now: datetime) ->
 
 
 async def forget_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
-    cur = await conn.execute(
-        """
+    statement = """
         DELETE FROM bodies
         WHERE id = ANY(ARRAY(SELECT id FROM bodies WHERE source_id = %(source_id)s LIMIT %(limit)s))
-        """,
-        {"source_id": source_id, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"source_id": source_id, "limit": limit})
     return cur.rowcount
 
 
 async def repair_schedules(conn: Connection, *, now: datetime) -> int:
     """Make ready what waits for more than a day, as a clock that was ahead wrote it. Returns how many."""
-    cur = await conn.execute(
-        """
-        UPDATE bodies
-        SET ready_at = %(now)s, lease = NULL
+    statement = """
+        UPDATE bodies SET ready_at = %(now)s, lease = NULL
         WHERE ready_at > %(now)s::timestamptz + interval '1 day' AND ready_at < 'infinity'
-        """,
-        {"now": now},
-    )
+    """
+    cur = await conn.execute(statement, {"now": now})
     return cur.rowcount

@@ -11,16 +11,13 @@ from headwater.types import SourceId, UserId
 
 async def wanting_sitemaps(conn: Connection, *, sources: Sequence[SourceId]) -> set[SourceId]:
     """Those of these sources whose articles are found by sitemaps."""
-    cur = await conn.execute(
-        """
-        SELECT id
-        FROM sources
+    statement = """
+        SELECT id FROM sources
         WHERE id = ANY(%(sources)s) AND ingestion_mode <> 'spider' AND (sitemap_url IS NOT NULL OR feed_url IS NULL)
         ORDER BY id
         FOR KEY SHARE  -- none of them is deleted before its sitemaps are queued
-        """,
-        {"sources": list(sources)},
-    )
+    """
+    cur = await conn.execute(statement, {"sources": list(sources)})
     return {row[0] for row in await cur.fetchall()}
 
 
@@ -35,21 +32,16 @@ async def find_submitters(conn: Connection, *, source_ids: Sequence[SourceId]) -
 
 async def blocked_long_ago(conn: Connection, *, now: datetime, limit: int) -> list[UUID]:
     """One URL of each host whose robots.txt blocks URLs and has expired."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT DISTINCT ON (shard, host_id) shard, host_id, blocked.url_id
         FROM host_robots
         CROSS JOIN LATERAL (
-            SELECT url_id
-            FROM frontier_url
+            SELECT url_id FROM frontier_url
             WHERE frontier_url.shard = host_robots.shard AND frontier_url.host_id = host_robots.host_id
                 AND status = 'b'
             LIMIT 1
         ) AS blocked
-        WHERE expires_at <= %(now)s
-        ORDER BY shard, host_id
-        LIMIT %(limit)s
-        """,
-        {"now": now, "limit": limit},
-    )
+        WHERE expires_at <= %(now)s ORDER BY shard, host_id LIMIT %(limit)s
+    """
+    cur = await conn.execute(statement, {"now": now, "limit": limit})
     return [UrlKey(shard, host_id, url_id).id for shard, host_id, url_id in await cur.fetchall()]

@@ -136,16 +136,13 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
     """
     statement = """
         WITH listening AS MATERIALIZED (
-            SELECT filled_to
-            FROM outbox_listening
-            WHERE filled_at IS NULL AND since < pg_snapshot_xmin(pg_current_snapshot())
-            FOR UPDATE SKIP LOCKED
+            SELECT filled_to FROM outbox_listening
+            WHERE filled_at IS NULL AND since < pg_snapshot_xmin(pg_current_snapshot()) FOR UPDATE SKIP LOCKED
         ), known AS MATERIALIZED (
             SELECT content.*
             FROM listening
             CROSS JOIN LATERAL (
-                SELECT article_id, url_key, version, extracted_at
-                FROM content
+                SELECT article_id, url_key, version, extracted_at FROM content
                 WHERE article_id > coalesce(listening.filled_to, '00000000-0000-0000-0000-000000000000')
                 ORDER BY article_id LIMIT %(limit)s
             ) AS content
@@ -154,8 +151,7 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
             INSERT INTO outbox (url_key, article_id, version, queued_version, action, queued_at, ready_at)
             SELECT url_key, article_id, version,
                 extract(epoch FROM least(extracted_at, clock_timestamp())) * 1000000, 'index', at, at
-            FROM known, CAST(%(now)s AS timestamptz) AS at
-            ORDER BY url_key
+            FROM known, CAST(%(now)s AS timestamptz) AS at ORDER BY url_key
             ON CONFLICT (url_key) DO UPDATE
             SET queued_at = excluded.queued_at, ready_at = excluded.ready_at, attempts = 0, reason = NULL
             WHERE outbox.reason IS NOT NULL

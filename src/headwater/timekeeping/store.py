@@ -21,14 +21,11 @@ async def deletes_until(conn: Connection, *, now: datetime, jump: timedelta = DE
 
 
 async def note(conn: Connection, *, now: datetime, is_trusted: bool) -> None:
-    await conn.execute(
-        """
-        UPDATE clock_state
-        SET latest_at = greatest(latest_at, %(now)s),
+    statement = """
+        UPDATE clock_state SET latest_at = greatest(latest_at, %(now)s),
             trusted_at = CASE WHEN %(is_trusted)s THEN %(now)s ELSE trusted_at END
-        """,
-        {"now": now, "is_trusted": is_trusted},
-    )
+    """
+    await conn.execute(statement, {"now": now, "is_trusted": is_trusted})
 
 
 async def confirm(conn: Connection, *, now: datetime) -> None:

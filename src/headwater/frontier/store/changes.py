@@ -111,8 +111,7 @@ async def revive_blocked(conn: Connection, *, host: str, now: datetime) -> int:
     """Retry the URLs of a host that robots.txt disallowed. Returns how many."""
     host_id = host_id_of(host)
     statement = f"""
-        UPDATE frontier_url {_RETRIED}
-        WHERE shard = %(shard)s AND host_id = %(host_id)s AND status = 'b'
+        UPDATE frontier_url {_RETRIED} WHERE shard = %(shard)s AND host_id = %(host_id)s AND status = 'b'
         RETURNING source_id, band
     """
     cur = await conn.execute(statement, {"now": now, "shard": shard_of(host_id), "host_id": host_id})
@@ -133,8 +132,7 @@ async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime, wakes: 
                 SELECT shard, host_id, url_id, status FROM frontier_url WHERE {IS_GIVEN} FOR UPDATE
             ) AS url
         )
-        UPDATE frontier_url {_RETRIED}
-        FROM given WHERE {IS_GIVEN}
+        UPDATE frontier_url {_RETRIED} FROM given WHERE {IS_GIVEN}
         RETURNING frontier_url.host_id, frontier_url.url_id, source_id, band, given.status::text
     """
     cur = await conn.execute(statement, {**key_columns(sorted({url_key_of(one) for one in ids})), "now": now})
@@ -151,8 +149,7 @@ async def delete(conn: Connection, *, ids: Sequence[UUID], wakes: list[Wake] | N
     """Delete URLs and their aliases. Returns those that existed. `wakes` as in `write_changes`."""
     statement = f"""
         WITH given AS MATERIALIZED (SELECT * FROM {GIVEN_KEYS}), gone AS (
-            DELETE FROM frontier_url USING given
-            WHERE {IS_GIVEN}
+            DELETE FROM frontier_url USING given WHERE {IS_GIVEN}
             RETURNING frontier_url.host_id, frontier_url.url_id, source_id, status::text AS letter
         ), pointing AS (
             DELETE FROM frontier_alias USING given

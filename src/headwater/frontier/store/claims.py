@@ -325,8 +325,7 @@ async def _keep_aliases(
                 %(to_urls)s::text[]
             ) AS given (shard, host_id, url_id, was, to_host_id, to_url_id, expires_at, url, to_url)
         ), gone AS (
-            DELETE FROM frontier_url USING given
-            WHERE {IS_GIVEN} AND frontier_url.status = given.was::"char"
+            DELETE FROM frontier_url USING given WHERE {IS_GIVEN} AND frontier_url.status = given.was::"char"
             RETURNING frontier_url.shard, frontier_url.host_id, frontier_url.url_id, given.url, source_id, status,
                 to_host_id, to_url_id, expires_at, to_url
         ), kept AS (

@@ -50,9 +50,7 @@ _SEEN: Final = f"""
     )
     UNION ALL
     (
-        SELECT *
-        FROM frontier_url
-        WHERE %(by)s = 'host' AND shard = %(shard)s AND host_id = %(host_id)s
+        SELECT * FROM frontier_url WHERE %(by)s = 'host' AND shard = %(shard)s AND host_id = %(host_id)s
             AND url_id > coalesce(%(after_url)s::bigint, -9223372036854775808)
         ORDER BY url_id LIMIT %(look)s
     )
@@ -83,8 +81,7 @@ async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | No
         WITH wanted AS MATERIALIZED (
             SELECT %(host_id)s::bigint AS host_id, %(url_id)s::bigint AS url_id
             UNION ALL
-            SELECT to_host_id, to_url_id
-            FROM frontier_alias
+            SELECT to_host_id, to_url_id FROM frontier_alias
             WHERE shard = %(shard)s AND host_id = %(host_id)s AND url_id = %(url_id)s AND expires_at > %(now)s
         )
         SELECT host_id, url_id, url, name, source_id, origin::text, kind::text, parent_url, depth, priority,
@@ -92,8 +89,7 @@ async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | No
         FROM wanted
         JOIN frontier_url USING (host_id, url_id)
         JOIN hosts USING (shard, host_id)
-        WHERE shard = mod(mod(host_id, %(shards)s) + %(shards)s, %(shards)s)
-        LIMIT 1
+        WHERE shard = mod(mod(host_id, %(shards)s) + %(shards)s, %(shards)s) LIMIT 1
     """
     cur = await conn.execute(statement, {**url_key_of(id)._asdict(), "now": now, "shards": SHARDS})
     row = await cur.fetchone()
@@ -211,14 +207,12 @@ async def _count_fetching(conn: Connection, *, now: datetime) -> dict[SourceId |
         SELECT due.source_id, count(*)
         FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
         CROSS JOIN LATERAL (
-            SELECT shard, host_id, claimed
-            FROM hosts
+            SELECT shard, host_id, claimed FROM hosts
             WHERE hosts.shard = part.shard AND hosts.band = part.band AND page_due_at < 'infinity'
                 AND pages_ready_at > %(now)s AND pages_ready_at < %(until)s AND lease IS NOT NULL AND claimed > 0
         ) AS held
         CROSS JOIN LATERAL (
-            SELECT frontier_url.source_id
-            FROM frontier_url
+            SELECT frontier_url.source_id FROM frontier_url
             WHERE frontier_url.shard = held.shard AND frontier_url.band = ANY (ARRAY[0, 1, 2, 3]::smallint[])
                 AND frontier_url.host_id = held.host_id AND next_fetch_at <= %(now)s AND next_fetch_at < 'infinity'
                 AND status = 'p'

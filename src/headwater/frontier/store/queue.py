@@ -260,13 +260,11 @@ async def _add(
             )
             SELECT host_id, url_id, next_fetch_at, %(now)s, source_id, shard, band, priority, depth, origin::"char",
                 kind::"char", url, parent_url
-            FROM looked WHERE is_new AND NOT is_full
-            ORDER BY shard, host_id, url_id
+            FROM looked WHERE is_new AND NOT is_full ORDER BY shard, host_id, url_id
             ON CONFLICT DO NOTHING
             RETURNING host_id, url_id
         ), changed AS (
-            UPDATE frontier_url
-            SET priority = greatest(frontier_url.priority, looked.priority),
+            UPDATE frontier_url SET priority = greatest(frontier_url.priority, looked.priority),
                 band = least(frontier_url.band, looked.band),
                 next_fetch_at = least(frontier_url.next_fetch_at, looked.next_fetch_at),
                 status = CASE WHEN is_revived THEN 'p' ELSE frontier_url.status END,
@@ -277,8 +275,7 @@ async def _add(
                 retry_count = CASE WHEN is_revived THEN 0 ELSE retry_count END,
                 failing_since = CASE WHEN is_revived THEN NULL ELSE failing_since END,
                 last_error = CASE WHEN is_revived THEN NULL ELSE last_error END
-            FROM looked
-            WHERE (is_raised OR is_revived OR is_more)
+            FROM looked WHERE (is_raised OR is_revived OR is_more)
                 AND frontier_url.shard = looked.shard AND frontier_url.host_id = looked.host_id
                 AND frontier_url.url_id = looked.url_id AND frontier_url.status = looked.status
             RETURNING CASE WHEN is_revived THEN 'revived' ELSE 'known' END AS fate, looked.number,
@@ -312,14 +309,11 @@ async def find_known(conn: Connection, *, urls: Sequence[str]) -> dict[str, Page
         FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
             AS given (shard, host_id, url_id)
         CROSS JOIN LATERAL (
-            SELECT kind::text
-            FROM frontier_url
+            SELECT kind::text FROM frontier_url
             WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
             UNION ALL
-            SELECT NULL
-            FROM frontier_alias
-            WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
-            LIMIT 1
+            SELECT NULL FROM frontier_alias
+            WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id) LIMIT 1
         ) AS known
         """,
         {"shards": shards, "host_ids": [key[0] for key in places], "url_ids": [key[1] for key in places]},

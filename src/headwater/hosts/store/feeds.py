@@ -30,31 +30,22 @@ async def claim(
         await cur.execute(
             f"""
             WITH answering AS MATERIALIZED (
-                SELECT shard, host_id, feeds_ready_at
-                FROM hosts
+                SELECT shard, host_id, feeds_ready_at FROM hosts
                 WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
-                ORDER BY feeds_ready_at
-                LIMIT %(limit)s
-                FOR UPDATE SKIP LOCKED
+                ORDER BY feeds_ready_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
             ), new AS MATERIALIZED (
-                SELECT shard, host_id, feeds_ready_at
-                FROM hosts
+                SELECT shard, host_id, feeds_ready_at FROM hosts
                 WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
                 ORDER BY feeds_ready_at
                 LIMIT greatest(%(new_limit)s, %(limit)s - (SELECT count(*) FROM answering))
                 FOR UPDATE SKIP LOCKED
             ), ready AS MATERIALIZED (
-                SELECT shard, host_id
-                FROM (SELECT * FROM new UNION ALL SELECT * FROM answering) AS both_kinds
-                ORDER BY feeds_ready_at
-                LIMIT %(limit)s
+                SELECT shard, host_id FROM (SELECT * FROM new UNION ALL SELECT * FROM answering) AS both_kinds
+                ORDER BY feeds_ready_at LIMIT %(limit)s
             )
-            UPDATE hosts
-            SET lease = %(lease)s, free_at = %(leased_until)s, has_new_feed = false, claimed = 0,
+            UPDATE hosts SET lease = %(lease)s, free_at = %(leased_until)s, has_new_feed = false, claimed = 0,
                 strikes = strikes + (lease IS NOT NULL AND claimed > 0)::integer
-            FROM ready
-            WHERE hosts.shard = ready.shard AND hosts.host_id = ready.host_id
-            RETURNING {HELD}
+            FROM ready WHERE hosts.shard = ready.shard AND hosts.host_id = ready.host_id RETURNING {HELD}
             """,
             {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit, "new_limit": new_limit},
         )
@@ -63,26 +54,20 @@ async def claim(
 
 async def sleep(conn: Connection, *, lease: UUID, hosts: Sequence[HeldHost]) -> None:
     """Release hosts of which no feed is due after all."""
-    await conn.execute(
-        f"""
-        UPDATE hosts
-        SET lease = NULL, free_at = greatest(not_before, paused_until), feed_due_at = {FEED_DUE_AT}
+    statement = f"""
+        UPDATE hosts SET lease = NULL, free_at = greatest(not_before, paused_until), feed_due_at = {FEED_DUE_AT}
         FROM unnest(%(ids)s::bigint[]) AS given (host_id)
         WHERE hosts.shard = shard_of(given.host_id) AND hosts.host_id = given.host_id AND lease = %(lease)s
-        """,
-        {"lease": lease, "ids": [host.host_id for host in hosts]},
-    )
+    """
+    await conn.execute(statement, {"lease": lease, "ids": [host.host_id for host in hosts]})
 
 
 async def release(conn: Connection, *, releases: Sequence[FeedRelease]) -> None:
     """Release hosts whose lease is still held. They are locked, and the results of their feeds are written."""
-    await conn.execute(
-        f"""
-        UPDATE hosts
-        SET lease = NULL, not_before = greatest(hosts.not_before, given.not_before),
+    statement = f"""
+        UPDATE hosts SET lease = NULL, not_before = greatest(hosts.not_before, given.not_before),
             free_at = greatest(hosts.not_before, given.not_before, given.paused_until), feed_due_at = {FEED_DUE_AT},
-            slowed = coalesce(given.slowed, 0), successes = coalesce(given.successes, 0),
-            alike_sources = CASE
+            slowed = coalesce(given.slowed, 0), successes = coalesce(given.successes, 0), alike_sources = CASE
                 WHEN EXISTS (SELECT FROM sources WHERE sources.id = given.source_id) THEN given.alike_sources
                 ELSE array_remove(given.alike_sources, given.source_id)
             END,
@@ -94,9 +79,8 @@ async def release(conn: Connection, *, releases: Sequence[FeedRelease]) -> None:
             paused_until timestamptz, pauses integer
         )
         WHERE hosts.shard = given.shard AND hosts.host_id = given.host_id AND hosts.lease = given.lease
-        """,
-        {"rows": msgspec.json.encode([_row(one) for one in releases]).decode()},
-    )
+    """
+    await conn.execute(statement, {"rows": msgspec.json.encode([_row(one) for one in releases]).decode()})
 
 
 def _row(one: FeedRelease) -> dict[str, object]:
@@ -115,15 +99,12 @@ def _row(one: FeedRelease) -> dict[str, object]:
 
 async def stay_awake(conn: Connection, *, hosts: Sequence[str]) -> None:
     """Bring forward the next feed of these hosts, where one is due earlier than before."""
-    await conn.execute(
-        """
-        UPDATE hosts
-        SET feed_due_at = due.next_poll_at
+    statement = """
+        UPDATE hosts SET feed_due_at = due.next_poll_at
         FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(names)s::text[]) AS given (shard, host_id, name)
         CROSS JOIN LATERAL (
             SELECT next_poll_at FROM feed_state WHERE feed_state.host = given.name ORDER BY next_poll_at LIMIT 1
         ) AS due
         WHERE hosts.shard = given.shard AND hosts.host_id = given.host_id AND feed_due_at > due.next_poll_at
-        """,
-        named_columns(hosts),
-    )
+    """
+    await conn.execute(statement, named_columns(hosts))

@@ -21,14 +21,12 @@ class Outage:
 async def report_outage(conn: Connection, *, worker: UUID, stage: str, now: datetime, is_outage: bool) -> None:
     """Whether this process has lost its network; at the end, reports of stopped processes are deleted too."""
     if is_outage:
-        await conn.execute(
-            """
+        statement = """
             INSERT INTO own_outages (worker, stage, since, seen_at)
             VALUES (%(worker)s, %(stage)s, %(now)s, %(now)s)
             ON CONFLICT (worker) DO UPDATE SET seen_at = excluded.seen_at
-            """,
-            {"worker": worker, "stage": stage, "now": now},
-        )
+        """
+        await conn.execute(statement, {"worker": worker, "stage": stage, "now": now})
     else:
         await conn.execute(
             "DELETE FROM own_outages WHERE worker = %(worker)s OR seen_at < %(before)s",

@@ -14,8 +14,7 @@ from headwater.hosts.types import HeldHost, PageRelease
 
 EVERY_BAND = (0, 1, 2, 3)
 FIRST_OF_BAND: Final = """
-    SELECT next_fetch_at AS due_at
-    FROM frontier_url
+    SELECT next_fetch_at AS due_at FROM frontier_url
     WHERE shard = given.shard AND host_id = given.host_id AND next_fetch_at < 'infinity' AND band
 """
 BY_TIME: Final = "ORDER BY next_fetch_at LIMIT 1"
@@ -60,17 +59,13 @@ async def claim(
                     WHERE hosts.shard = part.shard AND hosts.band = part.band AND page_due_at < 'infinity'
                         AND pages_ready_at <= %(now)s
                         AND (feed_due_at > %(now)s OR feed_due_at <= %(feeds_first)s)
-                    ORDER BY pages_ready_at
-                    LIMIT %(hosts)s
-                    FOR UPDATE SKIP LOCKED
+                    ORDER BY pages_ready_at LIMIT %(hosts)s FOR UPDATE SKIP LOCKED
                 ) AS free
                 LIMIT %(hosts)s
             )
-            UPDATE hosts
-            SET lease = %(lease)s, free_at = %(leased_until)s, strikes = ready.strikes,
+            UPDATE hosts SET lease = %(lease)s, free_at = %(leased_until)s, strikes = ready.strikes,
                 claimed = CASE WHEN ready.strikes = 0 THEN %(urls)s ELSE 1 END
-            FROM ready
-            WHERE hosts.shard = ready.shard AND hosts.host_id = ready.host_id
+            FROM ready WHERE hosts.shard = ready.shard AND hosts.host_id = ready.host_id
             RETURNING hosts.host_id, name, slowed, successes, robots_delay_ms, answered_at, hosts.strikes,
                 ready.pages_ready_at, CASE WHEN was_lost THEN ready.free_at END
             """,
@@ -138,18 +133,13 @@ async def release(conn: Connection, *, releases: Sequence[PageRelease]) -> None:
 
 async def next_ready_at(conn: Connection, *, shards: Sequence[int] = ALL_SHARDS) -> datetime | None:
     """When the next host can be claimed, perhaps in the past; None if none waits."""
-    return await fetch_value(
-        conn,
-        """
+    statement = """
         SELECT min(pages_ready_at)
         FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
         CROSS JOIN LATERAL (
-            SELECT pages_ready_at
-            FROM hosts
+            SELECT pages_ready_at FROM hosts
             WHERE hosts.shard = part.shard AND hosts.band = part.band AND page_due_at < 'infinity'
-            ORDER BY pages_ready_at
-            LIMIT 1
+            ORDER BY pages_ready_at LIMIT 1
         ) AS soonest
-        """,
-        parts(EVERY_BAND, shards),
-    )
+    """
+    return await fetch_value(conn, statement, parts(EVERY_BAND, shards))

@@ -27,15 +27,12 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
                 SELECT next_fetch_at AS due_at, first.band
                 FROM unnest(ARRAY[0, 1, 2, 3]::smallint[]) AS part (band)
                 CROSS JOIN LATERAL (
-                    SELECT next_fetch_at, band
-                    FROM frontier_url
+                    SELECT next_fetch_at, band FROM frontier_url
                     WHERE frontier_url.shard = hosts.shard AND frontier_url.band = part.band
                         AND frontier_url.host_id = hosts.host_id AND next_fetch_at < 'infinity'
-                    ORDER BY next_fetch_at
-                    LIMIT 1
+                    ORDER BY next_fetch_at LIMIT 1
                 ) AS first
-                ORDER BY next_fetch_at, first.band
-                LIMIT 1
+                ORDER BY next_fetch_at, first.band LIMIT 1
             ) AS pages ON true
             WHERE %(thoroughly)s OR greatest(free_at, not_before, pages_paused_until) > %(paused)s
                 OR (lease IS NOT NULL AND free_at > %(leased)s) OR answered_at > %(soon)s
@@ -47,8 +44,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
                 )
             ORDER BY shard, host_id
         )
-        UPDATE hosts
-        SET lease = CASE WHEN free_at <= %(leased)s THEN lease END,
+        UPDATE hosts SET lease = CASE WHEN free_at <= %(leased)s THEN lease END,
             free_at = CASE
                 WHEN free_at <= %(leased)s THEN free_at ELSE greatest(wrong.not_before, wrong.paused_until)
             END,
@@ -56,8 +52,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
             not_before = wrong.not_before, paused_until = wrong.paused_until,
             pages_paused_until = wrong.pages_paused_until, feed_due_at = wrong.feed_due_at,
             page_due_at = wrong.page_due_at, band = wrong.band
-        FROM wrong
-        WHERE hosts.shard = wrong.shard AND hosts.host_id = wrong.host_id
+        FROM wrong WHERE hosts.shard = wrong.shard AND hosts.host_id = wrong.host_id
             AND (
                 hosts.not_before, hosts.paused_until, hosts.pages_paused_until, hosts.feed_due_at, hosts.page_due_at
             ) IS DISTINCT FROM (
@@ -69,8 +64,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
     )  # fmt: skip
     await conn.execute(
         """
-        UPDATE host_robots
-        SET expires_at = %(now)s, fetched_at = least(fetched_at, %(now)s)
+        UPDATE host_robots SET expires_at = %(now)s, fetched_at = least(fetched_at, %(now)s)
         WHERE fetched_at > %(now)s::timestamptz + interval '1 hour'
         """,
         {"now": now},

@@ -36,8 +36,7 @@ async def keep(conn: Connection, *, robots: Robots) -> bool:
         conn,
         """
         WITH old AS MATERIALIZED (
-            SELECT body, unreachable_since IS NULL AS is_reachable
-            FROM host_robots
+            SELECT body, unreachable_since IS NULL AS is_reachable FROM host_robots
             WHERE shard = %(shard)s AND host_id = %(host_id)s AND origin = %(origin)s
         ), kept AS (
             INSERT INTO host_robots AS r (
@@ -57,8 +56,7 @@ async def keep(conn: Connection, *, robots: Robots) -> bool:
             SET robots_delay_ms = greatest(
                 %(delay_ms)s,
                 (
-                    SELECT max(crawl_delay_ms)
-                    FROM host_robots
+                    SELECT max(crawl_delay_ms) FROM host_robots
                     WHERE shard = %(shard)s AND host_id = %(host_id)s AND origin <> %(origin)s
                 )
             )

@@ -59,62 +59,45 @@ async def list_waiting(conn: Connection, *, now: datetime, limit: int) -> list[H
         CROSS JOIN LATERAL (
             SELECT shard, host_id, name, url_count, pages_ready_at, not_before, paused_until, pages_paused_until,
                 lease, robots_delay_ms, slowed
-            FROM hosts
-            WHERE hosts.shard = part.shard AND hosts.band = part.band AND page_due_at < 'infinity'
+            FROM hosts WHERE hosts.shard = part.shard AND hosts.band = part.band AND page_due_at < 'infinity'
                 AND pages_ready_at > %(after)s
-            ORDER BY pages_ready_at
-            LIMIT %(look)s
+            ORDER BY pages_ready_at LIMIT %(look)s
         ) AS next
         CROSS JOIN LATERAL (SELECT greatest(not_before, paused_until, pages_paused_until) AS until) AS waiting
         LEFT JOIN LATERAL (
-            SELECT min(unreachable_since) AS unreachable_since
-            FROM host_robots
+            SELECT min(unreachable_since) AS unreachable_since FROM host_robots
             WHERE host_robots.shard = next.shard AND host_robots.host_id = next.host_id
         ) AS robots ON true
-        WHERE lease IS NULL AND waiting.until > %(after)s
-        ORDER BY waiting.until, name
-        LIMIT %(limit)s
+        WHERE lease IS NULL AND waiting.until > %(after)s ORDER BY waiting.until, name LIMIT %(limit)s
         """,
         {**parts(EVERY_BAND, ALL_SHARDS), "after": now + POLITE, "look": LOOKED_AT, "limit": limit},
     )
 
 
 async def find_status(conn: Connection, *, name: str, now: datetime) -> HostStatus | None:
-    return await fetch_one(
-        conn,
-        HostStatus,
-        """
+    statement = """
         SELECT name, url_count, CASE WHEN page_due_at < 'infinity' THEN pages_ready_at END AS ready_at,
             nullif(greatest(not_before, paused_until, pages_paused_until), '-infinity') AS not_before,
             lease IS NOT NULL AND claimed > 0 AND free_at > %(now)s AS is_held,
             robots_delay_ms * interval '1 millisecond' AS robots_delay, slowed,
             (
-                SELECT min(unreachable_since)
-                FROM host_robots
+                SELECT min(unreachable_since) FROM host_robots
                 WHERE host_robots.shard = hosts.shard AND host_robots.host_id = hosts.host_id
             ) AS unreachable_since, coalesce(paused_until > %(now)s, false) AS is_paused
-        FROM hosts
-        WHERE shard = %(shard)s AND host_id = %(host_id)s
-        """,
-        {**host_key(name.lower()), "now": now},
-    )
+        FROM hosts WHERE shard = %(shard)s AND host_id = %(host_id)s
+    """
+    return await fetch_one(conn, HostStatus, statement, {**host_key(name.lower()), "now": now})
 
 
 async def find_busy(conn: Connection, *, now: datetime) -> set[str]:
     """Which stages hold hosts: `polling`, which includes borrowed hosts, and `fetching`."""
-    found = await fetch_column(
-        conn,
-        """
+    statement = """
         SELECT 'polling'
         WHERE EXISTS (
-            SELECT
-            FROM hosts
-            WHERE feed_due_at < 'infinity' AND answered_at IS NULL
+            SELECT FROM hosts WHERE feed_due_at < 'infinity' AND answered_at IS NULL
                 AND feeds_ready_at > %(now)s AND feeds_ready_at < %(until)s AND lease IS NOT NULL AND claimed = 0
         ) OR EXISTS (
-            SELECT
-            FROM hosts
-            WHERE feed_due_at < 'infinity' AND answered_at IS NOT NULL
+            SELECT FROM hosts WHERE feed_due_at < 'infinity' AND answered_at IS NOT NULL
                 AND feeds_ready_at > %(now)s AND feeds_ready_at < %(until)s AND lease IS NOT NULL AND claimed = 0
         )
         UNION ALL
@@ -126,7 +109,8 @@ async def find_busy(conn: Connection, *, now: datetime) -> set[str]:
             WHERE page_due_at < 'infinity'
                 AND pages_ready_at > %(now)s AND pages_ready_at < %(until)s AND lease IS NOT NULL AND claimed > 0
         )
-        """,
-        {"now": now, "until": now + LONGEST_LEASE, **parts(EVERY_BAND, ALL_SHARDS)},
+    """
+    found = await fetch_column(
+        conn, statement, {"now": now, "until": now + LONGEST_LEASE, **parts(EVERY_BAND, ALL_SHARDS)}
     )
     return set(found)

@@ -29,8 +29,7 @@ async def take(
             ON CONFLICT ON CONSTRAINT hosts_pkey DO UPDATE
             SET lease = excluded.lease, free_at = excluded.free_at, claimed = 0,
                 strikes = hosts.strikes + (hosts.lease IS NOT NULL AND hosts.claimed > 0)::integer
-            WHERE (hosts.lease IS NULL OR hosts.free_at <= %(now)s)
-                AND hosts.not_before <= %(now)s
+            WHERE (hosts.lease IS NULL OR hosts.free_at <= %(now)s) AND hosts.not_before <= %(now)s
                 AND (%(through_pause)s OR coalesce(hosts.paused_until, '-infinity') <= %(now)s)
             RETURNING {HELD}
             """,
@@ -58,28 +57,22 @@ async def reserve(conn: Connection, *, host: str) -> datetime | None:
 
     Returns until when no request may be sent; None while the host is held.
     """
-    return await fetch_value(
-        conn,
-        """
+    statement = """
         UPDATE hosts
         SET free_at = CASE WHEN lease IS NULL THEN greatest(free_at, not_before + interval '1 s') ELSE free_at END
         WHERE shard = %(shard)s AND host_id = %(host_id)s
         RETURNING CASE WHEN lease IS NULL THEN nullif(greatest(not_before, paused_until), '-infinity') END
-        """,
-        host_key(host),
-    )
+    """
+    return await fetch_value(conn, statement, host_key(host))
 
 
 async def renew(conn: Connection, *, host: str, lease: UUID, leased_until: datetime) -> bool:
     """Extend the lease. Returns whether it was still held."""
-    cur = await conn.execute(
-        """
-        UPDATE hosts
-        SET free_at = %(leased_until)s
+    statement = """
+        UPDATE hosts SET free_at = %(leased_until)s
         WHERE shard = %(shard)s AND host_id = %(host_id)s AND lease = %(lease)s
-        """,
-        {**host_key(host), "lease": lease, "leased_until": leased_until},
-    )
+    """
+    cur = await conn.execute(statement, {**host_key(host), "lease": lease, "leased_until": leased_until})
     return cur.rowcount == 1
 
 
@@ -87,8 +80,7 @@ async def release(conn: Connection, *, release: Release) -> None:
     """End the lease on a borrowed host; its feeds and pages are due as before."""
     await conn.execute(
         """
-        UPDATE hosts
-        SET lease = NULL, not_before = greatest(not_before, %(not_before)s),
+        UPDATE hosts SET lease = NULL, not_before = greatest(not_before, %(not_before)s),
             free_at = greatest(not_before, %(not_before)s, paused_until),
             slowed = %(slowed)s, successes = %(successes)s, answered_at = greatest(answered_at, %(answered_at)s)
         WHERE shard = %(shard)s AND host_id = %(host_id)s AND lease = %(lease)s
@@ -107,12 +99,9 @@ async def release(conn: Connection, *, release: Release) -> None:
 async def delete_unused(conn: Connection, *, now: datetime, limit: int) -> int:
     """Delete hosts, and their robots.txt, that have no feeds and no URLs and were not used for a day: borrowed once,
     for a user's request or a redirect. Returns how many."""
-    return await fetch_value(
-        conn,
-        """
+    statement = """
         WITH unused AS MATERIALIZED (
-            SELECT shard, host_id
-            FROM hosts
+            SELECT shard, host_id FROM hosts
             WHERE feed_due_at = 'infinity' AND page_due_at = 'infinity' AND url_count = 0
                 AND free_at < %(before)s AND not_before < %(before)s
                 AND coalesce(greatest(paused_until, pages_paused_until), '-infinity') < %(before)s
@@ -120,18 +109,14 @@ async def delete_unused(conn: Connection, *, now: datetime, limit: int) -> int:
                 AND NOT EXISTS (
                     SELECT FROM frontier_url WHERE (shard, host_id) = (hosts.shard, hosts.host_id)
                 )
-            ORDER BY shard, host_id
-            LIMIT %(limit)s
-            FOR UPDATE SKIP LOCKED
+            ORDER BY shard, host_id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         ), robots AS (
             DELETE FROM host_robots USING unused
             WHERE host_robots.shard = unused.shard AND host_robots.host_id = unused.host_id
         ), deleted AS (
-            DELETE FROM hosts USING unused
-            WHERE hosts.shard = unused.shard AND hosts.host_id = unused.host_id
+            DELETE FROM hosts USING unused WHERE hosts.shard = unused.shard AND hosts.host_id = unused.host_id
             RETURNING hosts.host_id
         )
         SELECT count(*) FROM deleted
-        """,
-        {"before": now - UNUSED_FOR, "limit": limit},
-    )
+    """
+    return await fetch_value(conn, statement, {"before": now - UNUSED_FOR, "limit": limit})

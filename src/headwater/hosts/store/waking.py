@@ -11,19 +11,14 @@ from headwater.hosts.types import Wake
 
 async def lock(conn: Connection, *, host_ids: Iterable[int]) -> None:
     """Lock these hosts in the order of their keys. The next statement sees what others have committed."""
-    await conn.execute(
-        """
+    statement = """
         SELECT
         FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[]) AS mine (shard, host_id)
         CROSS JOIN LATERAL (
-            SELECT
-            FROM hosts
-            WHERE hosts.shard = mine.shard AND hosts.host_id = mine.host_id
-            FOR UPDATE
+            SELECT FROM hosts WHERE hosts.shard = mine.shard AND hosts.host_id = mine.host_id FOR UPDATE
         ) AS locked
-        """,
-        key_columns(host_ids),
-    )
+    """
+    await conn.execute(statement, key_columns(host_ids))
 
 
 async def wake(
@@ -49,14 +44,12 @@ async def wake(
 
 
 async def _insert_missing(conn: Connection, *, names: Iterable[str]) -> None:
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO hosts (shard, host_id, name)
         SELECT * FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(names)s::text[])
         ON CONFLICT ON CONSTRAINT hosts_pkey DO NOTHING
-        """,
-        named_columns(names),
-    )
+    """
+    await conn.execute(statement, named_columns(names))
 
 
 def named_columns(names: Iterable[str]) -> dict[str, str]:
@@ -69,8 +62,7 @@ async def wake_for_pages(conn: Connection, *, wakes: Iterable[Wake]) -> None:
     columns = wake_columns(wakes)
     if columns is None:
         return
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO hosts AS h (shard, host_id, name, band, page_due_at, url_count)
         SELECT shard, host_id, name, band, coalesce(due_at, 'infinity'), more
         FROM unnest(
@@ -79,17 +71,15 @@ async def wake_for_pages(conn: Connection, *, wakes: Iterable[Wake]) -> None:
         ) AS given (shard, host_id, name, band, due_at, more)
         ORDER BY shard, host_id
         ON CONFLICT ON CONSTRAINT hosts_pkey DO UPDATE
-        SET url_count = h.url_count + excluded.url_count,
-            band = CASE
+        SET url_count = h.url_count + excluded.url_count, band = CASE
                 WHEN excluded.page_due_at = 'infinity' THEN h.band
                 WHEN h.page_due_at = 'infinity' THEN excluded.band
                 ELSE least(h.band, excluded.band)
             END, page_due_at = least(h.page_due_at, excluded.page_due_at)
         WHERE excluded.url_count <> 0 OR h.page_due_at > excluded.page_due_at
             OR (excluded.page_due_at < 'infinity' AND h.band > excluded.band)
-        """,
-        columns,
-    )
+    """
+    await conn.execute(statement, columns)
 
 
 def wake_columns(wakes: Iterable[Wake]) -> dict[str, str] | None:
@@ -128,8 +118,7 @@ async def wake_for_feed(
         VALUES (%(shard)s, %(host_id)s, %(name)s, %(due_at)s, %(is_new)s)
         ON CONFLICT ON CONSTRAINT hosts_pkey DO UPDATE
         SET feed_due_at = least(h.feed_due_at, excluded.feed_due_at),
-            has_new_feed = h.has_new_feed OR excluded.has_new_feed,
-            free_at = CASE
+            has_new_feed = h.has_new_feed OR excluded.has_new_feed, free_at = CASE
                 WHEN h.lease IS NOT NULL OR NOT %(lifts_pause)s THEN h.free_at
                 WHEN %(is_new)s AND h.not_before <= %(now)s THEN '-infinity'
                 ELSE least(h.free_at, h.not_before)

@@ -42,51 +42,38 @@ async def claim(
 
 
 async def _list_due(conn: Connection, *, hosts: Sequence[str], now: datetime) -> Sequence[ClaimRow]:
-    return await fetch_all(
-        conn,
-        ClaimRow,
-        f"""
+    statement = f"""
         SELECT {FEED}
         FROM unnest(%(hosts)s::text[]) AS held (host)
         CROSS JOIN LATERAL (
             (
-                SELECT source_id
-                FROM feed_state
-                WHERE feed_state.host = held.host AND last_polled_at IS NULL AND next_poll_at <= %(now)s
-                LIMIT 1
+                SELECT source_id FROM feed_state
+                WHERE feed_state.host = held.host AND last_polled_at IS NULL AND next_poll_at <= %(now)s LIMIT 1
             )
             UNION ALL
             (
-                SELECT source_id
-                FROM feed_state
-                WHERE feed_state.host = held.host AND next_poll_at <= %(now)s
-                ORDER BY next_poll_at
-                LIMIT 1
+                SELECT source_id FROM feed_state WHERE feed_state.host = held.host AND next_poll_at <= %(now)s
+                ORDER BY next_poll_at LIMIT 1
             )
             LIMIT 1
         ) AS due
         JOIN feed_state ON feed_state.source_id = due.source_id
         JOIN sources ON sources.id = due.source_id
-        """,
-        {"hosts": list(hosts), "now": now},
-    )
+    """
+    return await fetch_all(conn, ClaimRow, statement, {"hosts": list(hosts), "now": now})
 
 
 async def list_due_of_others(
     conn: Connection, *, now: datetime, readers: Sequence[UserId], limit: int
 ) -> Sequence[SourceId]:
     """Due feeds that none of these users added, one for each of some ready hosts, the longest ready first."""
-    return await fetch_column(
-        conn,
-        """
+    statement = """
         SELECT feed.source_id
         FROM (
-            SELECT name, feeds_ready_at
-            FROM hosts
+            SELECT name, feeds_ready_at FROM hosts
             WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
             UNION ALL
-            SELECT name, feeds_ready_at
-            FROM hosts
+            SELECT name, feeds_ready_at FROM hosts
             WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
         ) AS ready
         CROSS JOIN LATERAL (
@@ -95,14 +82,11 @@ async def list_due_of_others(
             JOIN sources ON sources.id = source_id
             WHERE feed_state.host = ready.name AND next_poll_at <= %(now)s
                 AND (submitted_by IS NULL OR submitted_by <> ALL(%(readers)s::uuid[]))
-            ORDER BY next_poll_at
-            LIMIT 1
+            ORDER BY next_poll_at LIMIT 1
         ) AS feed
-        ORDER BY feeds_ready_at
-        LIMIT %(limit)s
-        """,
-        {"now": now, "readers": list(readers), "limit": limit},
-    )
+        ORDER BY feeds_ready_at LIMIT %(limit)s
+    """
+    return await fetch_column(conn, statement, {"now": now, "readers": list(readers), "limit": limit})
 
 
 async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, limit: int) -> Sequence[SourceId]:
@@ -112,9 +96,7 @@ async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, 
     outage no host answers. One host of each site is chosen, the site that was asked longest ago first, so that one
     owner's thousand dead hosts do not hide other sites. A site is two labels here, which is close enough.
     """
-    return await fetch_column(
-        conn,
-        """
+    statement = """
         WITH known AS MATERIALIZED (
             SELECT name AS host, not_before, substring(name FROM '[^.]+(?:\\.[^.]+)?$') AS site,
                 (lease IS NULL OR free_at <= %(now)s) AND greatest(not_before, paused_until) <= %(now)s AS is_free
@@ -126,23 +108,19 @@ async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, 
             SELECT DISTINCT ON (known.site) known.site, feed.source_id
             FROM known
             JOIN (
-                SELECT DISTINCT ON (host) host, source_id
-                FROM feed_state
+                SELECT DISTINCT ON (host) host, source_id FROM feed_state
                 WHERE off_at IS NULL AND next_poll_at < '9999-01-01'
                     AND (asked_until IS NULL OR asked_until <= %(now)s)
                 ORDER BY host, next_poll_at
             ) AS feed USING (host)
-            WHERE is_free
-            ORDER BY known.site, known.not_before
+            WHERE is_free ORDER BY known.site, known.not_before
         )
         SELECT source_id
         FROM chosen
         JOIN (SELECT site, max(not_before) AS asked_at FROM known GROUP BY site) AS sites USING (site)
-        ORDER BY asked_at, source_id
-        LIMIT %(limit)s
-        """,
-        {"now": now, "known_for": known_for, "limit": limit},
-    )
+        ORDER BY asked_at, source_id LIMIT %(limit)s
+    """
+    return await fetch_column(conn, statement, {"now": now, "known_for": known_for, "limit": limit})
 
 
 async def claim_one(
@@ -157,17 +135,13 @@ async def claim_one(
 
 
 async def find_feed(conn: Connection, *, source_id: SourceId) -> ClaimRow | None:
-    return await fetch_one(
-        conn,
-        ClaimRow,
-        f"""
+    statement = f"""
         SELECT {FEED}
         FROM feed_state
         JOIN sources ON sources.id = feed_state.source_id
         WHERE feed_state.source_id = %(source_id)s
-        """,
-        {"source_id": source_id},
-    )
+    """
+    return await fetch_one(conn, ClaimRow, statement, {"source_id": source_id})
 
 
 async def oldest_due_at(conn: Connection, *, now: datetime) -> datetime | None:
@@ -176,9 +150,7 @@ async def oldest_due_at(conn: Connection, *, now: datetime) -> datetime | None:
     A host whose last feed was deleted may still be ready. Hosts with a new feed are ready since '-infinity', and must
     not hide those that have been waiting for longer.
     """
-    return await fetch_value(
-        conn,
-        """
+    statement = """
         SELECT min(greatest(free_at, due.next_poll_at))
         FROM (
             (
@@ -190,23 +162,18 @@ async def oldest_due_at(conn: Connection, *, now: datetime) -> datetime | None:
                 WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at = '-infinity'
                 LIMIT 100
             ) UNION ALL (
-                SELECT name, free_at FROM hosts
-                WHERE answered_at IS NULL AND feed_due_at < 'infinity'
+                SELECT name, free_at FROM hosts WHERE answered_at IS NULL AND feed_due_at < 'infinity'
                     AND feeds_ready_at > '-infinity' AND feeds_ready_at <= %(now)s
-                ORDER BY feeds_ready_at
-                LIMIT 100
+                ORDER BY feeds_ready_at LIMIT 100
             ) UNION ALL (
-                SELECT name, free_at FROM hosts
-                WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity'
+                SELECT name, free_at FROM hosts WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity'
                     AND feeds_ready_at > '-infinity' AND feeds_ready_at <= %(now)s
-                ORDER BY feeds_ready_at
-                LIMIT 100
+                ORDER BY feeds_ready_at LIMIT 100
             )
         ) AS ready
         CROSS JOIN LATERAL (
             SELECT next_poll_at FROM feed_state WHERE feed_state.host = ready.name ORDER BY next_poll_at LIMIT 1
         ) AS due
         WHERE due.next_poll_at <= %(now)s
-        """,
-        {"now": now},
-    )
+    """
+    return await fetch_value(conn, statement, {"now": now})

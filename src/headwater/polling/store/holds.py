@@ -33,8 +33,7 @@ async def find_disable(
                     OR (
                         sources.feed_url = ANY(%(spellings)s::text[])
                         AND NOT EXISTS (
-                            SELECT
-                            FROM sources AS own
+                            SELECT FROM sources AS own
                             WHERE own.feed_url_key = %(key)b AND own.id IS DISTINCT FROM %(other_than)s
                         )
                     )
@@ -42,13 +41,11 @@ async def find_disable(
                 AND sources.id IS DISTINCT FROM %(other_than)s
                 AND (disabled_by_operator OR off_by_operator AND coalesce(off_until, 'infinity') > %(now)s)
             UNION ALL
-            SELECT CASE WHEN NOT is_disabled THEN off_until END, is_disabled
-            FROM feed_holds
+            SELECT CASE WHEN NOT is_disabled THEN off_until END, is_disabled FROM feed_holds
             WHERE feed_url_key = %(key)b
                 AND (is_disabled OR off_at IS NOT NULL AND coalesce(off_until, 'infinity') > %(now)s)
         ) AS found
-        ORDER BY until DESC NULLS FIRST, is_whole DESC
-        LIMIT 1
+        ORDER BY until DESC NULLS FIRST, is_whole DESC LIMIT 1
         """,
         {
             "key": key_of(form),
@@ -68,8 +65,7 @@ async def keep_hold(conn: Connection, *, source_id: SourceId, now: datetime) -> 
     keys: list[bytes] = []
     with suppress(InvalidUrl):  # the target of a redirect may be longer than a URL may be
         keys = [url_key(feed_url)] if feed_url else []
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO feed_holds AS hold (feed_url_key, is_disabled, off_at, off_reason, off_until, asked_until)
         SELECT *
         FROM (
@@ -92,32 +88,23 @@ async def keep_hold(conn: Connection, *, source_id: SourceId, now: datetime) -> 
             off_reason = CASE WHEN excluded.off_at IS NULL THEN hold.off_reason ELSE excluded.off_reason END,
             off_until = CASE WHEN excluded.off_at IS NULL THEN hold.off_until ELSE excluded.off_until END,
             asked_until = greatest(hold.asked_until, excluded.asked_until)
-        """,
-        {"source_id": source_id, "keys": keys, "now": now},
-    )
+    """
+    await conn.execute(statement, {"source_id": source_id, "keys": keys, "now": now})
 
 
 async def take_hold(conn: Connection, *, feed_url_key: bytes) -> Hold | None:
     """Delete and return the hold of a feed, for its new source."""
-    return await fetch_one(
-        conn,
-        Hold,
-        """
-        DELETE FROM feed_holds
-        WHERE feed_url_key = %(key)s
+    statement = """
+        DELETE FROM feed_holds WHERE feed_url_key = %(key)s
         RETURNING is_disabled, off_at, off_reason, off_until, asked_until
-        """,
-        {"key": feed_url_key},
-    )
+    """
+    return await fetch_one(conn, Hold, statement, {"key": feed_url_key})
 
 
 async def forget_holds(conn: Connection, *, now: datetime) -> None:
     """Delete holds that have ended."""
-    await conn.execute(
-        """
-        DELETE FROM feed_holds
-        WHERE NOT is_disabled AND (off_at IS NULL OR off_until <= %(now)s)
+    statement = """
+        DELETE FROM feed_holds WHERE NOT is_disabled AND (off_at IS NULL OR off_until <= %(now)s)
             AND (asked_until IS NULL OR asked_until <= %(now)s)
-        """,
-        {"now": now},
-    )
+    """
+    await conn.execute(statement, {"now": now})

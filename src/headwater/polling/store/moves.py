@@ -21,33 +21,25 @@ async def list_moved(conn: Connection, *, limit: int) -> Sequence[MovedFeed]:
 
 async def is_moving(conn: Connection, *, moved: MovedFeed) -> bool:
     """Whether the feed is still to get this URL; it is locked until this transaction ends."""
-    is_moving = await fetch_value(
-        conn,
-        """
+    statement = """
         SELECT adopt_url = %(url)s
         FROM sources
         JOIN feed_state ON source_id = sources.id
-        WHERE sources.id = %(source_id)s
-        FOR UPDATE
-        """,
-        {"source_id": moved.source_id, "url": moved.url},
-    )
+        WHERE sources.id = %(source_id)s FOR UPDATE
+    """
+    is_moving = await fetch_value(conn, statement, {"source_id": moved.source_id, "url": moved.url})
     return bool(is_moving)
 
 
 async def adopt(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
     """Change the URL of the feed; all else stays."""
-    times = await fetch_column(
-        conn,
-        """
+    statement = """
         UPDATE feed_state
         SET edits = edits + 1, feed_url = %(feed_url)s, host = %(host)s, adopt_url = NULL, moved_url = NULL,
             moved_since = NULL, moved_times = 0
-        WHERE source_id = %(source_id)s
-        RETURNING next_poll_at
-        """,
-        {"source_id": source_id, "feed_url": feed_url, "host": host},
-    )
+        WHERE source_id = %(source_id)s RETURNING next_poll_at
+    """
+    times = await fetch_column(conn, statement, {"source_id": source_id, "feed_url": feed_url, "host": host})
     for next_poll_at in times:
         await wake_for_feed(conn, host=host, due_at=next_poll_at, now=now)
 

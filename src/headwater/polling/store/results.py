@@ -16,9 +16,7 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
 
     One statement, so that the rows are sent and read once; its parts do not see what the others write.
     """
-    skipped = await fetch_column(
-        conn,
-        """
+    statement = """
         WITH answer AS MATERIALIZED (
             SELECT *
             FROM jsonb_to_recordset(%(rows)s::jsonb) AS answer (
@@ -34,8 +32,7 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
                 is_outage boolean, hinted_gap interval, skip_hours smallint[], skip_days smallint[]
             )
         ), scheduled AS (
-            UPDATE feed_state
-            SET next_poll_at = a.next_poll_at,
+            UPDATE feed_state SET next_poll_at = a.next_poll_at,
                 last_polled_at = CASE WHEN a.is_outage THEN last_polled_at ELSE a.at END,
                 last_succeeded_at = CASE
                     WHEN a.outcome IN ('polled', 'not_modified') THEN a.at ELSE last_succeeded_at
@@ -62,8 +59,7 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
             WHERE feed_state.source_id = a.source_id AND feed_state.edits = a.edits
             RETURNING feed_state.source_id
         ), marked AS (
-            UPDATE sources
-            SET feed_disabled_at = a.off_at, feed_disable_reason = a.off_reason
+            UPDATE sources SET feed_disabled_at = a.off_at, feed_disable_reason = a.off_reason
             FROM answer AS a
             JOIN scheduled USING (source_id)
             WHERE sources.id = a.source_id
@@ -75,22 +71,18 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
             JOIN sources ON sources.id = a.source_id
         )
         SELECT source_id FROM answer WHERE source_id NOT IN (SELECT source_id FROM scheduled)
-        """,
-        {"rows": json_of(reports)},
-    )
+    """
+    skipped = await fetch_column(conn, statement, {"rows": json_of(reports)})
     return set(skipped)
 
 
 async def put_off(conn: Connection, *, feed: ClaimedFeed, until: datetime) -> None:
     """Poll the feed later, without a result; a disabled feed waits for the end of its cooldown as before."""
-    await conn.execute(
-        """
-        UPDATE feed_state
-        SET next_poll_at = %(until)s
+    statement = """
+        UPDATE feed_state SET next_poll_at = %(until)s
         WHERE source_id = %(source_id)s AND edits = %(edits)s AND off_at IS NULL
-        """,
-        {"source_id": feed.source_id, "edits": feed.edits, "until": until},
-    )
+    """
+    await conn.execute(statement, {"source_id": feed.source_id, "edits": feed.edits, "until": until})
 
 
 async def still_followed(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
@@ -103,9 +95,7 @@ async def still_followed(conn: Connection, *, source_ids: Sequence[SourceId]) ->
 
 async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason: str, next_poll_at: datetime) -> None:
     """Enable feeds that were disabled for this reason by mistake, as if those polls had not happened."""
-    hosts = await fetch_column(
-        conn,
-        """
+    statement = """
         WITH taken_back AS (
             UPDATE feed_state
             SET edits = edits + 1, off_at = NULL, off_reason = NULL, off_until = NULL, off_times = 0,
@@ -117,14 +107,13 @@ async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason:
                 AND sources.id = source_id
             RETURNING source_id, host
         ), marked AS (
-            UPDATE sources
-            SET feed_disabled_at = NULL, feed_disable_reason = NULL
-            FROM taken_back
+            UPDATE sources SET feed_disabled_at = NULL, feed_disable_reason = NULL FROM taken_back
             WHERE sources.id = taken_back.source_id
         )
         SELECT host FROM taken_back
-        """,
-        {"source_ids": list(source_ids), "reason": reason, "next_poll_at": next_poll_at},
+    """
+    hosts = await fetch_column(
+        conn, statement, {"source_ids": list(source_ids), "reason": reason, "next_poll_at": next_poll_at}
     )
     await feed_hosts.stay_awake(conn, hosts=hosts)
 
@@ -142,19 +131,15 @@ async def find_blocked_domain(conn: Connection, *, source_id: SourceId, host: st
     Sources of operators, and private ones of users, are not moderated.
     """
     labels = host.split(".")
-    return await fetch_value(
-        conn,
-        """
-        SELECT domain
-        FROM blocked_domains
-        WHERE domain = ANY(%(domains)s::text[])
+    statement = """
+        SELECT domain FROM blocked_domains WHERE domain = ANY(%(domains)s::text[])
             AND EXISTS (
                 SELECT FROM sources WHERE id = %(id)s AND moderation_status = 'approved' AND NOT is_system
             )
-        ORDER BY length(domain)
-        LIMIT 1
-        """,
-        {"id": source_id, "domains": [".".join(labels[start:]) for start in range(len(labels))]},
+        ORDER BY length(domain) LIMIT 1
+    """
+    return await fetch_value(
+        conn, statement, {"id": source_id, "domains": [".".join(labels[start:]) for start in range(len(labels))]}
     )
 
 

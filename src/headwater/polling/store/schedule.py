@@ -15,13 +15,11 @@ async def schedule_first(
     conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime, wakes: Collection[Wake] = ()
 ) -> None:
     """Insert a new feed, due at once, before all others. `wakes`: hosts that this transaction wakes for pages."""
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO feed_state (source_id, feed_url, host, next_poll_at)
         VALUES (%(source_id)s, %(feed_url)s, %(host)s, %(now)s)
-        """,
-        {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
-    )
+    """
+    await conn.execute(statement, {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now})
     await wake(conn, host=host, due_at=now, now=now, is_new=True, lifts_pause=True, wakes=wakes)
 
 
@@ -29,8 +27,7 @@ async def start_over(
     conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime, wakes: Collection[Wake] = ()
 ) -> None:
     """Enable the feed or change its URL: errors are cleared, and it is due at once."""
-    await conn.execute(
-        """
+    statement = """
         UPDATE feed_state
         SET edits = edits + 1, feed_url = %(feed_url)s, host = %(host)s, next_poll_at = %(now)s, last_polled_at = NULL,
             last_etag = NULL, last_modified = NULL, consecutive_errors = 0, last_error = NULL, last_error_type = NULL,
@@ -39,9 +36,8 @@ async def start_over(
             moved_url = NULL, moved_since = NULL, moved_times = 0, adopt_url = NULL,
             last_full_at = NULL, hinted_gap = NULL, skip_hours = NULL, skip_days = NULL
         WHERE source_id = %(source_id)s
-        """,
-        {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
-    )
+    """
+    await conn.execute(statement, {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now})
     await wake(conn, host=host, due_at=now, now=now, is_new=True, lifts_pause=True, wakes=wakes)
 
 
@@ -49,54 +45,42 @@ async def reschedule(
     conn: Connection, *, source_id: SourceId, next_poll_at: datetime, now: datetime, wakes: Collection[Wake] = ()
 ) -> None:
     """Set the next poll; a later time is not overwritten by a poll that is under way. `wakes` as above."""
-    hosts = await fetch_column(
-        conn,
-        """
-        UPDATE feed_state
-        SET next_poll_at = %(next_poll_at)s,
+    statement = """
+        UPDATE feed_state SET next_poll_at = %(next_poll_at)s,
             edits = edits + CASE WHEN %(next_poll_at)s::timestamptz > %(now)s THEN 1 ELSE 0 END
-        WHERE source_id = %(source_id)s
-        RETURNING host
-        """,
-        {"source_id": source_id, "next_poll_at": next_poll_at, "now": now},
-    )
+        WHERE source_id = %(source_id)s RETURNING host
+    """
+    hosts = await fetch_column(conn, statement, {"source_id": source_id, "next_poll_at": next_poll_at, "now": now})
     for host in hosts:
         await wake(conn, host=host, due_at=next_poll_at, now=now, lifts_pause=next_poll_at <= now, wakes=wakes)
 
 
 async def turn_off(conn: Connection, *, source_id: SourceId, at: datetime, reason: str, until: datetime | None) -> None:
     """Disable the feed; `reschedule` sets its next poll."""
-    await conn.execute(
-        """
+    statement = """
         UPDATE feed_state
         SET edits = edits + 1, off_at = %(at)s, off_reason = %(reason)s, off_until = %(until)s, off_times = 1,
             off_by_operator = true
         WHERE source_id = %(source_id)s
-        """,
-        {"source_id": source_id, "at": at, "reason": reason, "until": until},
-    )
+    """
+    await conn.execute(statement, {"source_id": source_id, "at": at, "reason": reason, "until": until})
 
 
 async def forget_errors(conn: Connection, *, source_id: SourceId) -> None:
     """Clear the errors of the feed; whether it is disabled, and its next poll, stay."""
-    await conn.execute(
-        """
+    statement = """
         UPDATE feed_state
         SET edits = edits + 1, consecutive_errors = 0, last_error = NULL, last_error_type = NULL, streak = 0,
             streak_class = NULL, permanent_errors = 0, failing_since = NULL
         WHERE source_id = %(source_id)s
-        """,
-        {"source_id": source_id},
-    )
+    """
+    await conn.execute(statement, {"source_id": source_id})
 
 
 async def apply_interval(conn: Connection, *, source_id: SourceId, interval: timedelta, now: datetime) -> None:
     """A working feed is due as soon as its new interval has passed since the last poll."""
-    hosts = await fetch_column(
-        conn,
-        """
-        UPDATE feed_state
-        SET edits = edits + 1,
+    statement = """
+        UPDATE feed_state SET edits = edits + 1,
             next_poll_at = least(
                 next_poll_at, greatest(%(now)s, last_polled_at + greatest(%(interval)s::interval, hinted_gap))
             )
@@ -104,9 +88,8 @@ async def apply_interval(conn: Connection, *, source_id: SourceId, interval: tim
             AND last_polled_at IS NOT NULL AND off_at IS NULL AND consecutive_errors = 0
             AND next_poll_at < '9999-01-01'
         RETURNING host
-        """,
-        {"source_id": source_id, "interval": interval, "now": now},
-    )
+    """
+    hosts = await fetch_column(conn, statement, {"source_id": source_id, "interval": interval, "now": now})
     await feed_hosts.stay_awake(conn, hosts=hosts)
 
 
@@ -127,14 +110,10 @@ async def wait_as_asked(conn: Connection, *, source_id: SourceId, until: datetim
 
 
 async def find_standing(conn: Connection, *, source_id: SourceId) -> Standing | None:
-    return await fetch_one(
-        conn,
-        Standing,
-        """
+    statement = """
         SELECT off_at, off_reason, off_until, off_by_operator, asked_until, paused_until
         FROM feed_state
         LEFT JOIN hosts USING (shard, host_id)
         WHERE source_id = %(source_id)s
-        """,
-        {"source_id": source_id},
-    )
+    """
+    return await fetch_one(conn, Standing, statement, {"source_id": source_id})

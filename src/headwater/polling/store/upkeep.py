@@ -8,26 +8,22 @@ from headwater.types import SourceId
 
 async def forget_events(conn: Connection, *, before: datetime, limit: int) -> int:
     """Delete some of the polls before a time. Returns how many."""
-    cur = await conn.execute(
-        """
+    statement = """
         DELETE FROM poll_events
         WHERE ctid IN (SELECT ctid FROM poll_events WHERE at < %(before)s LIMIT %(limit)s)
-        """,
-        {"before": before, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"before": before, "limit": limit})
     return cur.rowcount
 
 
 async def forget_events_of(conn: Connection, *, source_id: SourceId, limit: int) -> int:
     """Delete polls of a removed source. Returns how many."""
-    cur = await conn.execute(
-        """
+    statement = """
         DELETE FROM poll_events
         WHERE ctid = ANY(ARRAY(SELECT ctid FROM poll_events WHERE source_id = %(source_id)s LIMIT %(limit)s))
             AND source_id = %(source_id)s
-        """,
-        {"source_id": source_id, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"source_id": source_id, "limit": limit})
     return cur.rowcount
 
 
@@ -38,8 +34,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
     """
     cur = await conn.execute(
         """
-        UPDATE feed_state
-        SET next_poll_at = CASE
+        UPDATE feed_state SET next_poll_at = CASE
                 WHEN next_poll_at >= '9999-01-01' THEN next_poll_at
                 WHEN next_poll_at > %(latest)s THEN %(now)s
                 WHEN last_polled_at > %(now)s::timestamptz + interval '1 hour' THEN %(now)s
@@ -67,8 +62,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
     repaired = cur.rowcount
     await conn.execute(
         """
-        UPDATE sources
-        SET feed_disabled_at = %(now)s
+        UPDATE sources SET feed_disabled_at = %(now)s
         WHERE feed_disabled_at > %(now)s::timestamptz + interval '1 hour'
         """,
         {"now": now},
