@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.polling.freshness import freshness_of, retry_after
-from headwater.polling.types import ReadFeed
+from headwater.net.answers import retry_after
+from headwater.polling.classify import fresh_for
 from tests.clock import START
 
 HOUR = timedelta(hours=1)
@@ -40,22 +40,14 @@ HOUR = timedelta(hours=1)
     ],
 )
 def test_an_answer_says_how_long_it_stays_good(headers: dict[str, str], lasts: timedelta) -> None:
-    assert freshness_of(headers, None, START).lasts == lasts
-
-
-def test_the_longest_of_headers_ttl_and_update_period_counts() -> None:
-    feed = ReadFeed(format="rss20", ttl=2 * HOUR, update_period=3 * HOUR, skip_hours=frozenset({3}))
-
-    fresh = freshness_of({"Cache-Control": "max-age=3600"}, feed, START)
-
-    assert (fresh.lasts, fresh.skip_hours) == (3 * HOUR, frozenset({3}))
+    assert fresh_for(headers, START) == lasts
 
 
 @given(st.text(), st.text(), st.text(), st.text())
 def test_nonsense_in_headers_is_never_an_error(cache_control: str, expires: str, age: str, date: str) -> None:
     headers = {"Cache-Control": cache_control, "Expires": expires, "Age": age, "Date": date}
 
-    assert isinstance(freshness_of(headers, None, START).lasts, timedelta)
+    assert isinstance(fresh_for(headers, START), timedelta)
 
 
 @pytest.mark.parametrize(

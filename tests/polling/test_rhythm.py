@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.polling.rhythm import Rhythm, next_after_success, rhythm_of, wants_full_answer
-from headwater.polling.types import FeedState, Freshness, Polled, ReadFeed
+from headwater.polling.types import FeedState, Hints, Polled, ReadFeed
 from tests.builders import a_read_feed, an_article
 from tests.clock import START
 from tests.polling.histories import HOUR, NONE, OPTIONS, SAME, a_state
@@ -16,8 +16,12 @@ DAY = timedelta(days=1)
 MINUTE = timedelta(minutes=1)
 
 
-def polled(*ago: timedelta, freshness: Freshness | None = None, missed: bool = False) -> Polled:
-    return Polled(a_read_feed(*(START - age for age in ago)), NONE, freshness or Freshness(), missed=missed)
+def polled(*ago: timedelta, fresh_for: timedelta = timedelta(0), missed: bool = False) -> Polled:
+    return Polled(a_read_feed(*(START - age for age in ago)), NONE, fresh_for, missed=missed)
+
+
+def wait_with(hints: Hints, fresh_for: timedelta = timedelta(0)) -> timedelta:
+    return wait_after(polled(fresh_for=fresh_for), replace(a_state(), hints=hints))
 
 
 def wait_after(outcome: Polled, state: FeedState | None = None, now: datetime = START) -> timedelta:
@@ -91,8 +95,11 @@ def test_a_source_with_an_interval_of_its_own_keeps_it() -> None:
 
 
 def test_the_longest_of_what_is_asked_for_counts_within_bounds() -> None:
-    assert wait_after(polled(freshness=Freshness(3 * HOUR))) == 3 * HOUR
-    assert wait_after(polled(freshness=Freshness(40 * DAY))) == DAY
+    assert wait_after(polled(fresh_for=3 * HOUR)) == 3 * HOUR
+    assert wait_after(polled(fresh_for=40 * DAY)) == DAY
+    assert wait_with(Hints(2 * HOUR), fresh_for=3 * HOUR) == 3 * HOUR
+    assert wait_with(Hints(4 * HOUR), fresh_for=3 * HOUR) == 4 * HOUR
+    assert wait_with(Hints(40 * DAY)) == DAY
 
 
 def test_entries_of_the_future_say_nothing() -> None:
@@ -170,11 +177,11 @@ def test_an_unchanged_feed_keeps_its_rhythm() -> None:
 
 
 def test_a_publisher_may_rest() -> None:
-    at_13 = Freshness(lasts=HOUR, skip_hours=frozenset({13, 14}))
-    on_sundays = Freshness(skip_days=frozenset({6}))  # the clock starts on a Sunday
+    at_13 = Hints(gap=HOUR, skip_hours=frozenset({13, 14}))
+    on_sundays = Hints(skip_days=frozenset({6}))  # the clock starts on a Sunday
 
-    assert (START + wait_after(polled(freshness=at_13))).hour == 15
-    assert (START + wait_after(polled(freshness=on_sundays))).weekday() == 0
+    assert (START + wait_with(at_13)).hour == 15
+    assert (START + wait_with(on_sundays)).weekday() == 0
 
 
 def test_a_delta_lists_nothing_known_by_its_nature_and_so_tells_of_nothing_missed() -> None:
@@ -191,11 +198,11 @@ def test_a_delta_tells_when_the_newest_entry_came_and_not_how_far_entries_lie_ap
     assert rhythm_of(state, an_old_one, START) == Rhythm(DAY, START - DAY)
 
 
-def polls_between(start: datetime, end: datetime, freshness: Freshness) -> list[datetime]:
+def polls_between(start: datetime, end: datetime, hints: Hints) -> list[datetime]:
     """When a feed is polled, poll after poll, from `start` on."""
     polls = [start]
     while (now := polls[-1]) < end:
-        polls.append(next_after_success(a_state(), Polled(a_read_feed(), NONE, freshness), OPTIONS, now))
+        polls.append(next_after_success(replace(a_state(), hints=hints), Polled(a_read_feed(), NONE), OPTIONS, now))
     return polls[1:-1]
 
 
@@ -204,7 +211,7 @@ NOON_ON_FRIDAY = datetime(2026, 3, 6, 12, 0, tzinfo=UTC)
 
 @pytest.mark.parametrize("start", [NOON_ON_FRIDAY, NOON_ON_FRIDAY + 11.5 * HOUR, NOON_ON_FRIDAY - 12.1 * HOUR])
 def test_a_rest_of_a_day_is_waited_out(start: datetime) -> None:
-    on_saturdays = Freshness(skip_days=frozenset({5}))
+    on_saturdays = Hints(skip_days=frozenset({5}))
 
     polls = polls_between(start, NOON_ON_FRIDAY + 5 * DAY, on_saturdays)
 
@@ -214,7 +221,7 @@ def test_a_rest_of_a_day_is_waited_out(start: datetime) -> None:
 
 @pytest.mark.parametrize("start", [NOON_ON_FRIDAY, NOON_ON_FRIDAY + 11.5 * HOUR, NOON_ON_FRIDAY - 12.1 * HOUR])
 def test_a_rest_longer_than_the_longest_wait_is_waited_out_in_steps(start: datetime) -> None:
-    on_weekends = Freshness(skip_days=frozenset({5, 6}))
+    on_weekends = Hints(skip_days=frozenset({5, 6}))
 
     polls = polls_between(start, NOON_ON_FRIDAY + 5 * DAY, on_weekends)
 
@@ -223,15 +230,13 @@ def test_a_rest_longer_than_the_longest_wait_is_waited_out_in_steps(start: datet
     assert max(later - at for at, later in pairwise(polls)) <= OPTIONS.interval_max + 1.1 * HOUR
 
 
-@pytest.mark.parametrize(
-    "always", [Freshness(skip_hours=frozenset(range(24))), Freshness(skip_days=frozenset(range(7)))]
-)
-def test_a_rest_without_end_is_not_heeded(always: Freshness) -> None:
-    assert about(wait_after(polled(freshness=always)), HOUR)
+@pytest.mark.parametrize("always", [Hints(skip_hours=frozenset(range(24))), Hints(skip_days=frozenset(range(7)))])
+def test_a_rest_without_end_is_not_heeded(always: Hints) -> None:
+    assert about(wait_with(always), HOUR)
 
 
 def test_of_a_week_with_one_hour_in_it_that_hour_is_found() -> None:
-    only_monday_at_11 = Freshness(skip_hours=frozenset(range(24)) - {11}, skip_days=frozenset(range(1, 7)))
+    only_monday_at_11 = Hints(skip_hours=frozenset(range(24)) - {11}, skip_days=frozenset(range(1, 7)))
 
     polls = polls_between(NOON_ON_FRIDAY, NOON_ON_FRIDAY + 21 * DAY, only_monday_at_11)
 
@@ -263,7 +268,7 @@ def test_between_two_full_answers_lies_no_more_than_a_week(wait: timedelta) -> N
     st.timedeltas(min_value=timedelta(0), max_value=400 * DAY),
 )
 def test_the_wait_is_always_within_its_bounds(ago: list[timedelta], lasts: timedelta) -> None:
-    wait = wait_after(polled(*ago, freshness=Freshness(lasts)))
+    wait = wait_after(polled(*ago, fresh_for=lasts))
 
     assert OPTIONS.interval_min <= wait <= OPTIONS.interval_max
 

@@ -18,7 +18,6 @@ from headwater.polling.types import (
     Decision,
     FailureClass,
     FeedState,
-    Freshness,
     Happening,
     HostState,
     Level,
@@ -101,14 +100,14 @@ class Adaptive:
             return unchanged
         is_dated = self._world.feeds[feed].software.dated
         parsed = self._listings[feed].parsed(answer.count) if is_dated else _UNDATED
-        return Polled(parsed, _NO_VALIDATORS, unchanged.freshness, None, answer.missed, new=answer.new)
+        return Polled(parsed, _NO_VALIDATORS, unchanged.fresh_for, None, answer.missed, new=answer.new)
 
     def _unchanged(self, feed: int, at: float) -> NotModified:
         software = self._world.feeds[feed].software
         if not software.cached:
             return _not_modified(software.lasts)
         left = self._world.copied_at(feed, at) + software.lasts - at
-        return NotModified(_NO_VALIDATORS, Freshness(timedelta(seconds=left)))
+        return NotModified(_NO_VALIDATORS, timedelta(seconds=left))
 
     def _note_attempt(self, host: int, at: float, *, by_network: bool) -> bool:
         now, before = moment(at), self._outage.is_outage
@@ -195,7 +194,7 @@ class _Listing:
 
 @cache
 def _not_modified(lasts: float) -> NotModified:
-    return NotModified(_NO_VALIDATORS, Freshness(timedelta(seconds=lasts)))
+    return NotModified(_NO_VALIDATORS, timedelta(seconds=lasts))
 
 
 class Hourly:

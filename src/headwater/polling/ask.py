@@ -9,8 +9,7 @@ from headwater.feeds.types import UnreadableBody
 from headwater.hosts.turns import Turn
 from headwater.net import Client, FetchError, Response
 from headwater.net.answers import names_challenge, retry_after
-from headwater.polling.classify import classify_body, classify_fetch_error, classify_status, classify_type
-from headwater.polling.freshness import freshness_of
+from headwater.polling.classify import classify_body, classify_fetch_error, classify_status, classify_type, fresh_for
 from headwater.polling.policy import Policy
 from headwater.polling.read import read_feed
 from headwater.polling.rhythm import wants_full_answer
@@ -78,7 +77,7 @@ class FeedRequests:
             return classify_status(status, headers, response.body, now)
         validators = Validators(_storable(headers.get("ETag")), _storable(headers.get("Last-Modified")))
         if status == 304:
-            return NotModified(validators, freshness_of(headers, None, now), moved_to(response))
+            return NotModified(validators, fresh_for(headers, now), moved_to(response))
         if status not in {200, 226}:  # 226: only what is new, as A-IM offered
             return classify_status(status, headers, response.body, now)
         content_type = headers.get("Content-Type")
@@ -91,7 +90,7 @@ class FeedRequests:
             )
         except (UnreadableBody, Overrun) as error:
             return classify_body(error, status)
-        return Polled(feed, validators, freshness_of(headers, feed, now), moved_to(response), status=status)
+        return Polled(feed, validators, fresh_for(headers, now), moved_to(response), status=status)
 
 
 def request_headers(feed: ClaimedFeed, now: datetime) -> Mapping[str, str]:

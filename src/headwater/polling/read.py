@@ -1,12 +1,13 @@
 """Parsing a feed in a process of the sandbox, sanitising and hashing included: it returns only what is stored."""
 
 import hashlib
+from datetime import timedelta
 
 from headwater.articles.types import NewArticle
 from headwater.errors import InvalidUrl
 from headwater.feeds import parse_feed
 from headwater.feeds.types import Entry, ParsedFeed
-from headwater.polling.types import ReadFeed
+from headwater.polling.types import Hints, ReadFeed
 from headwater.reading.text import storable, without_markup
 from headwater.urls import site_of, url_and_key, url_key
 
@@ -20,11 +21,13 @@ def read_feed(body: bytes, *, url: str, feed_url: str, content_type: str | None,
     """What is stored of the feed at `url`. Raises UnreadableBody."""
     site = site_of(url)
     feed = parse_feed(body, url=url, content_type=content_type, max_entries=max_entries)
-    return ReadFeed(
-        format=feed.format, title=storable(feed.title), ttl=feed.ttl, update_period=feed.update_period,
-        skip_hours=feed.skip_hours, skip_days=feed.skip_days, site=site,
-        entries=articles_of(feed, feed_url, site=site),
-    )  # fmt: skip
+    return ReadFeed(feed.format, storable(feed.title), hints_of(feed), site, articles_of(feed, feed_url, site=site))
+
+
+def hints_of(feed: ParsedFeed) -> Hints | None:
+    """The longer of ttl and sy:update* counts."""
+    gap = max(feed.ttl or timedelta(0), feed.update_period or timedelta(0))
+    return Hints(gap, feed.skip_hours, feed.skip_days) if gap or feed.skip_hours or feed.skip_days else None
 
 
 def articles_of(feed: ParsedFeed, feed_url: str, *, site: str) -> tuple[NewArticle, ...]:

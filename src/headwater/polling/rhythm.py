@@ -12,7 +12,7 @@ from math import sqrt
 from uuid import UUID
 from zlib import crc32
 
-from headwater.polling.types import NO_HINTS, FeedState, Freshness, NotModified, Polled, PollingOptions, ReadFeed
+from headwater.polling.types import FeedState, Hints, NotModified, Polled, PollingOptions, ReadFeed
 
 OFTEN = timedelta(hours=3)
 SELDOM = timedelta(days=7)
@@ -62,9 +62,11 @@ def next_after_success(
         wait = state.own_interval * (1 + SPREAD * chance)
     else:
         wait = options.interval * (_pace(state, outcome, now) * (1 + SPREAD * (chance - 0.5)))
-    asked = _asked_for(state.hints, outcome.freshness)
-    wait = min(max(wait, asked.lasts, options.interval_min), options.interval_max)
-    return _outside_break(now + wait, asked, options.interval_max)
+    wait = max(wait, outcome.fresh_for, options.interval_min)
+    if state.hints is None:
+        return now + min(wait, options.interval_max)
+    due = now + min(max(wait, state.hints.gap), options.interval_max)
+    return _outside_break(due, state.hints, options.interval_max)
 
 
 def wants_full_answer(state: FeedState, now: datetime) -> bool:
@@ -83,17 +85,6 @@ def _pace(state: FeedState, outcome: Polled | NotModified, now: datetime) -> flo
     return pace / 2 if may_have_missed else pace
 
 
-def _asked_for(hints: Freshness, freshness: Freshness) -> Freshness:
-    """What the feed and the response ask for together. After a 304 the hints of the last feed apply."""
-    if hints is NO_HINTS:
-        return freshness
-    return Freshness(
-        max(hints.lasts, freshness.lasts),
-        hints.skip_hours | freshness.skip_hours,
-        hints.skip_days | freshness.skip_days,
-    )
-
-
 def _dates(feed: ReadFeed, now: datetime) -> list[datetime]:
     known = [date for entry in feed.entries if (date := entry.published_at) is not None and date <= now]
     return sorted(known, reverse=True)[:ENTRIES_LOOKED_AT]
@@ -105,17 +96,17 @@ def _chance(source_id: UUID, now: datetime) -> float:
     return crc32(source_id.bytes + moment) / 0xFFFFFFFF
 
 
-def _outside_break(due: datetime, freshness: Freshness, most: timedelta) -> datetime:
+def _outside_break(due: datetime, hints: Hints, most: timedelta) -> datetime:
     """The first hour from `due` on that the publisher does not skip, at most `most` later.
 
     A longer break is waited for in steps; if all hours are skipped, the hint is ignored.
     """
-    if not _is_skipped(due, freshness):
+    if not _is_skipped(due, hints):
         return due
     hours = (due.replace(second=0, microsecond=0) + timedelta(hours=hour) for hour in range(1, HOURS_OF_A_WEEK))
-    ends_at = next((hour for hour in hours if not _is_skipped(hour, freshness)), None)
+    ends_at = next((hour for hour in hours if not _is_skipped(hour, hints)), None)
     return due if ends_at is None else min(ends_at, due + most)
 
 
-def _is_skipped(at: datetime, freshness: Freshness) -> bool:
-    return at.hour in freshness.skip_hours or at.weekday() in freshness.skip_days
+def _is_skipped(at: datetime, hints: Hints) -> bool:
+    return at.hour in hints.skip_hours or at.weekday() in hints.skip_days

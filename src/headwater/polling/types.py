@@ -1,6 +1,6 @@
 """A feed and its host, the outcome of a poll, and what is decided after it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import assert_never
@@ -98,20 +98,17 @@ class LostFeed:
 
 
 @record
-class Freshness:
-    """How long a response is fresh, and the hours and days that the publisher skips."""
+class Hints:
+    """What a feed asks for in its body: the time between two polls, and hours and weekdays without polls."""
 
-    lasts: timedelta = timedelta(0)
+    gap: timedelta = timedelta(0)
     skip_hours: frozenset[int] = frozenset()
     skip_days: frozenset[int] = frozenset()
 
 
-NO_HINTS = Freshness()
-
-
 @record
 class FeedState:
-    """What a decision about a feed depends on. `hints` are those of its body, which a 304 does not repeat."""
+    """What a decision about a feed depends on. `hints` are kept, since a 304 does not repeat them."""
 
     source_id: SourceId
     own_interval: timedelta | None = None
@@ -127,7 +124,7 @@ class FeedState:
     last_full_at: datetime | None = None
     last_error: str | None = None
     last_error_type: FailureClass | None = None
-    hints: Freshness = NO_HINTS
+    hints: Hints | None = None
 
 
 @record
@@ -165,24 +162,13 @@ class ClaimedFeed:
 
 @record
 class ReadFeed:
-    """What is kept of a parsed feed: polling hints, entries, and the site that served it."""
+    """What is kept of a parsed feed. `site` served it."""
 
     format: str
     title: str = ""
-    ttl: timedelta | None = None
-    update_period: timedelta | None = None
-    skip_hours: frozenset[int] = frozenset()
-    skip_days: frozenset[int] = frozenset()
+    hints: Hints | None = None
     site: str = ""
     entries: tuple[NewArticle, ...] = ()
-
-    @property
-    def hints(self) -> Freshness:
-        """Its polling hints: the longer of ttl and sy:update* counts."""
-        if not (self.ttl or self.update_period or self.skip_hours or self.skip_days):
-            return NO_HINTS
-        asked = (wait for wait in (self.ttl, self.update_period) if wait is not None)
-        return Freshness(max(asked, default=timedelta(0)), self.skip_hours, self.skip_days)
 
 
 @record
@@ -194,7 +180,7 @@ class Polled:
 
     feed: ReadFeed
     validators: Validators
-    freshness: Freshness = field(default_factory=Freshness)
+    fresh_for: timedelta = timedelta(0)
     moved_to: str | None = None
     missed: bool = False
     status: int = 200
@@ -216,7 +202,7 @@ class NotModified:
     """The feed has not changed. Validators are renewed if the response has them."""
 
     validators: Validators
-    freshness: Freshness = field(default_factory=Freshness)
+    fresh_for: timedelta = timedelta(0)
     moved_to: str | None = None
     status: int = 304
 

@@ -11,11 +11,10 @@ from headwater.hosts.decide import NO_TIME
 from headwater.hosts.keys import host_id_of, shard_of
 from headwater.hosts.types import HeldHost, HostState
 from headwater.polling.types import (
-    NO_HINTS,
     ClaimedFeed,
     FeedState,
-    Freshness,
     Happening,
+    Hints,
     Moved,
     NotModified,
     Off,
@@ -83,10 +82,10 @@ def claimed_feed(row: ClaimRow, host: HeldHost, lease: UUID) -> ClaimedFeed:
     )  # fmt: skip
 
 
-def _hints(row: ClaimRow) -> Freshness:
+def _hints(row: ClaimRow) -> Hints | None:
     if row.hinted_gap is None and row.skip_hours is None and row.skip_days is None:
-        return NO_HINTS
-    return Freshness(row.hinted_gap or timedelta(0), frozenset(row.skip_hours or ()), frozenset(row.skip_days or ()))
+        return None
+    return Hints(row.hinted_gap or timedelta(0), frozenset(row.skip_hours or ()), frozenset(row.skip_days or ()))
 
 
 def _off(row: ClaimRow) -> Off | None:
@@ -135,8 +134,8 @@ def _row_of(report: PollReport) -> dict[str, object]:
     if (moved := state.moved) is not None:
         row |= {"moved_url": moved.url, "moved_since": moved.since, "moved_times": moved.times}
         row["adopt_url"] = moved.url if Happening.MOVED in decision.happenings else None
-    if (hints := state.hints) is not NO_HINTS:
-        row |= {"hinted_gap": hints.lasts or None, "skip_hours": sorted(hints.skip_hours) or None}
+    if (hints := state.hints) is not None:
+        row |= {"hinted_gap": hints.gap or None, "skip_hours": sorted(hints.skip_hours) or None}
         row["skip_days"] = sorted(hints.skip_days) or None
     return row
 
