@@ -8,15 +8,7 @@ from uuid import UUID
 from headwater.db import Connection, fetch_all
 from headwater.frontier.keys import UrlKey, lengthened, url_key_of
 from headwater.frontier.store.tables import KIND_OF, ORIGIN_LETTER, ORIGIN_OF, STATUS_LETTER, STATUS_OF
-from headwater.frontier.types import (
-    FrontierStats,
-    FrontierUrl,
-    Status,
-    UrlCounts,
-    UrlFilter,
-    UrlPage,
-    UrlTotal,
-)
+from headwater.frontier.types import FrontierStats, FrontierUrl, Status, UrlCounts, UrlFilter, UrlPage, UrlTotal
 from headwater.hosts.keys import ALL_SHARDS, SHARDS, host_id_of, shard_of
 from headwater.hosts.store.pages import EVERY_BAND, parts
 from headwater.hosts.store.status import LONGEST_LEASE
