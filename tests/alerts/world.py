@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from headwater.db import Connection, Database
 from headwater.sources.types import Source
-from headwater.timekeeping.types import ClockOptions
+from headwater.timekeeping.decide import ClockOptions
 from tests.builders import a_source
 from tests.clock import START
 

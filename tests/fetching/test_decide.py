@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.fetching.decide import Trail, after_redirect, sends_validators
+from headwater.fetching.classify import Trail, after_redirect, sends_validators
 from headwater.fetching.types import Verdict
 from headwater.frontier.types import Answer, FetchFailed, Redirected
 from headwater.hosts.decide import have_changed, is_closed, robots_read, robots_unreachable

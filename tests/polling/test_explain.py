@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from headwater.polling.decide import decide_host, decide_outage, decide_paused
-from headwater.polling.explain import explain
 from headwater.polling.policy import policy_named
+from headwater.polling.report import explain
 from headwater.polling.types import (
     Decision,
     FailureClass,

@@ -19,7 +19,7 @@ from headwater.sources.follow import disable
 from headwater.sources.health.counter import Counter
 from headwater.sources.health.store import counts
 from headwater.timekeeping import store as clocks
-from headwater.timekeeping.types import ClockOptions
+from headwater.timekeeping.decide import ClockOptions
 from tests.builders import a_source
 from tests.retention.world import World
 

@@ -16,7 +16,7 @@ from headwater.library.types import ArticleFull
 from headwater.retention import store
 from headwater.retention.types import RetentionOptions, RetentionReport, RetentionTurn
 from headwater.retention.worker import Retainer
-from headwater.timekeeping.types import ClockOptions
+from headwater.timekeeping.decide import ClockOptions
 from headwater.types import ArticleId, SourceId, UserId
 from headwater.urls import url_key
 from tests.articles.builders import WORDS, a_record

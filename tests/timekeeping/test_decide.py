@@ -2,8 +2,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from headwater.timekeeping.decide import clock_problem, was_ahead
-from headwater.timekeeping.types import ClockState
+from headwater.timekeeping.decide import ClockState, clock_problem, was_ahead
 from tests.clock import START
 
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from headwater.hosts.store.outages import Outage
-from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS, ClockOptions
+from headwater.timekeeping.decide import DEFAULT_CLOCK_OPTIONS, ClockOptions
 from headwater.types import SourceId
 
 

@@ -19,8 +19,7 @@ from headwater.retention.types import Planned, RetentionReport, RetentionTurn
 from headwater.retention.worker import MARGIN
 from headwater.runtime import Runtime
 from headwater.timekeeping import store as clocks
-from headwater.timekeeping.decide import clock_problem
-from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS
+from headwater.timekeeping.decide import DEFAULT_CLOCK_OPTIONS, clock_problem
 
 retention_app = group("See what has expired, and delete it.", "retention run --dry-run")
 

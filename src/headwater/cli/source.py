@@ -17,8 +17,8 @@ from headwater.cli.terminal import confirm, exit_failed
 from headwater.cli.try_source import try_source
 from headwater.db import Connection
 from headwater.errors import Invalid
-from headwater.polling.explain import explain, next_try
 from headwater.polling.policy import POLICIES
+from headwater.polling.report import explain, next_try
 from headwater.polling.types import Polled, PollFailed, PollReport
 from headwater.runtime import Runtime
 from headwater.settings import read_duration

@@ -1,19 +1,22 @@
-"""What a response, or a failed request, means for the URL and its host. Pure."""
+"""What a response, a redirect or a failed request means for the URL and its host. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headwater.fetching.types import Verdict
-from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Unchanged
+from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Redirected, Unchanged
 from headwater.hosts.decide import wait_of
 from headwater.net import FetchError, FetchFailure, Response
 from headwater.net.answers import as_sentence, failure_of, failure_sentence, retry_after
 from headwater.reading.sniff import Form, describe, sniff
 from headwater.types import FailureClass, PageKind
+from headwater.urls import host_of, url_key
 
 CHALLENGE_PAUSE = timedelta(hours=24)
 SILENCE_PAUSE = timedelta(minutes=1)  # of a host that does not answer
+MOST_REDIRECTS = 5
+PERMANENT = frozenset({301, 308})
 
 READABLE = {
     PageKind.ARTICLE: frozenset({Form.HTML, Form.TEXT}),
@@ -85,3 +88,39 @@ def validators(headers: Mapping[str, str]) -> tuple[str | None, str | None]:
 
 def _kept(header: str | None) -> str | None:
     return header if header and header.isprintable() and len(header) <= 1_000 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """The URL of a fetch, and those that redirects led to."""
+
+    urls: tuple[str, ...]
+    is_permanent: bool = True
+
+    @property
+    def here(self) -> str:
+        return self.urls[-1]
+
+    def to(self, url: str, status: int) -> "Trail":
+        return Trail((*self.urls, url), self.is_permanent and status in PERMANENT)
+
+
+def after_redirect(url: ClaimedUrl, trail: Trail) -> Verdict | None:
+    """None if the last redirect is followed now, as part of the same fetch; else its target is queued as another URL.
+
+    Another host has its own queue and clock. The target of a permanent redirect may be known already. All else is
+    followed: the same page under https, or with a slash at its end, is the same URL.
+    """
+    if trail.here in trail.urls[:-1]:
+        return Verdict(FetchFailed("redirect_loop", "The redirects lead back to where they began."))
+    if len(trail.urls) - 1 > MOST_REDIRECTS:
+        return Verdict(FetchFailed("redirect_loop", f"There are more than {MOST_REDIRECTS} redirects."))
+    is_elsewhere = trail.is_permanent or host_of(trail.here) != host_of(url.url)
+    if is_elsewhere and url_key(trail.here) != url_key(url.url):
+        return Verdict(Redirected(trail.here, trail.is_permanent))
+    return None
+
+
+def sends_validators(url: ClaimedUrl, trail: Trail) -> bool:
+    """Whether the validators of the URL apply to the current one."""
+    return len(trail.urls) == 1 or url_key(trail.here) == url_key(url.url)

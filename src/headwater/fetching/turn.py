@@ -9,8 +9,7 @@ from datetime import timedelta
 
 from headwater.bodies.types import NewBody
 from headwater.errors import HostBusy, Unavailable
-from headwater.fetching.classify import classify, classify_error
-from headwater.fetching.decide import Trail, after_redirect, sends_validators
+from headwater.fetching.classify import Trail, after_redirect, classify, classify_error, sends_validators
 from headwater.fetching.pacing import CutShort, Drain, RequestClock
 from headwater.fetching.types import ClaimedTurn, FetchingOptions, TurnResult, Verdict
 from headwater.frontier.types import Answered, ClaimedUrl, Fetched, FetchFailed, Hopeless

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS, ClockOptions
+from headwater.timekeeping.decide import DEFAULT_CLOCK_OPTIONS, ClockOptions
 from headwater.types import ArticleId
 
 

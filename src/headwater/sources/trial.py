@@ -23,8 +23,8 @@ from headwater.hosts.turns import A_MOMENT, Turn, Turns
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.polling.ask import FeedRequests
 from headwater.polling.decide import decide
-from headwater.polling.explain import explain
 from headwater.polling.policy import policy_of
+from headwater.polling.report import explain
 from headwater.polling.types import HostDecision, Polled, PollingOptions, PollReport, Validators
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sources.health.store.state import find_claimed

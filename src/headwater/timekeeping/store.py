@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from headwater.db import Connection, fetch_one
-from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS, ClockState
+from headwater.timekeeping.decide import DEFAULT_CLOCK_OPTIONS, ClockState
 
 
 async def read(conn: Connection) -> ClockState:
