@@ -13,7 +13,7 @@ from headwater.db import Connection, Database
 from headwater.hosts.keys import ALL_SHARDS, host_id_of, shard_of
 from headwater.hosts.store import feeds, pages, turns
 from headwater.hosts.store.waking import lock, wake_for_feed
-from headwater.hosts.types import FeedRelease, HeldHost, HostState, Pace, PageRelease, Release
+from headwater.hosts.types import FeedRelease, HeldHost, HostState, Pace, Release
 from headwater.ids import new_id
 from headwater.polling.store import claims as feed_claims
 from headwater.runtime import utc_now
@@ -150,8 +150,8 @@ async def test_a_pause_holds_for_all_and_pages_may_be_paused_alone(conn: Connect
     await submit(conn, PAGE)
     lease = new_id()
     (held,) = await claim_pages(conn, START + MINUTE, lease)
-    release = Release(held.name, lease, START + MINUTE, Pace(), START)
-    await pages.release(conn, releases=[PageRelease(release, START + 60 * MINUTE)])
+    release = Release(held.name, lease, START + MINUTE, Pace(), START, START + 60 * MINUTE)
+    await pages.release(conn, releases=[release])
 
     assert await claim_pages(conn, START + 59 * MINUTE) == []
     assert len(await claim_feeds(conn, START + 2 * MINUTE)) == 1
@@ -223,7 +223,7 @@ class Holders:
             one = FeedRelease(release, HostState(host.name), SourceId(new_id()))
             await feeds.release(conn, releases=[one])
         elif kind == "pages":
-            await pages.release(conn, releases=[PageRelease(release)])
+            await pages.release(conn, releases=[release])
         else:
             await turns.release(conn, release=release)
 

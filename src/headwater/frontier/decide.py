@@ -69,14 +69,6 @@ class UrlPlan:
     new_url: str | None = None  # the same page under another scheme or with another slash
 
 
-@dataclass(frozen=True, slots=True)
-class Recrawl:
-    """How often a page is fetched from now on, and when next. `next_fetch_at` None: never again."""
-
-    interval: timedelta
-    next_fetch_at: datetime | None
-
-
 def priority_of(submission: Submission) -> int:
     """The priority that was given, within 1 and 10, or the default of its origin."""
     if submission.priority is None:
@@ -152,12 +144,12 @@ def after(
 ) -> UrlPlan:
     match answer:
         case Fetched():
-            again = recrawl(url.kind, url.interval, at, has_changed=None, options=options)
-            return UrlPlan(Status.FETCHED, again.next_fetch_at, again.interval, answer.etag, answer.last_modified)
+            interval, next_at = recrawl(url.kind, url.interval, at, has_changed=None, options=options)
+            return UrlPlan(Status.FETCHED, next_at, interval, answer.etag, answer.last_modified)
         case Unchanged():
-            again = recrawl(url.kind, url.interval, at, has_changed=False, options=options)
+            interval, next_at = recrawl(url.kind, url.interval, at, has_changed=False, options=options)
             etag, last_modified = answer.etag or url.etag, answer.last_modified or url.last_modified
-            return UrlPlan(Status.FETCHED, again.next_fetch_at, again.interval, etag, last_modified)
+            return UrlPlan(Status.FETCHED, next_at, interval, etag, last_modified)
         case FetchFailed():
             return _failed(url, answer, at, options)
         case Hopeless():
@@ -219,11 +211,9 @@ def recrawl_options(kind: PageKind, options: FrontierOptions) -> RecrawlOptions:
 
 def recrawl(
     kind: PageKind, interval: timedelta | None, at: datetime, *, has_changed: bool | None, options: FrontierOptions
-) -> Recrawl:
-    """Twice as often if the page has changed, half as often if not; articles that stay unchanged end.
-
-    None: not known, since the first content of a page does not show how often it changes.
-    """
+) -> tuple[timedelta, datetime | None]:
+    """How often the page is fetched from now on, and when next: twice as often if it has changed, half as often if not.
+    Articles that stay unchanged end (None). The first content of a page does not show whether it changes (None)."""
     rules = recrawl_options(kind, options)
     if interval is None:
         interval = rules.first
@@ -231,9 +221,9 @@ def recrawl(
         interval = max(rules.shortest, interval / 2)
     elif has_changed is not None:
         if rules.ends and interval * 2 > rules.longest:
-            return Recrawl(interval, None)
+            return interval, None
         interval = min(rules.longest, interval * 2)
-    return Recrawl(interval, at + interval)
+    return interval, at + interval
 
 
 def page_delay(robots: timedelta | None, source: timedelta | None, slowed: int, options: FrontierOptions) -> timedelta:

@@ -65,7 +65,7 @@ class Submitted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimedUrl:
+class KnownUrl:
     id: UUID
     url: str
     kind: PageKind
@@ -77,6 +77,10 @@ class ClaimedUrl:
     last_modified: str | None
     fetch_count: int
     retry_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedUrl(KnownUrl):
     failing_since: datetime | None
     interval: timedelta | None  # how often it is fetched again, if known
     status: Status = Status.PENDING  # when it was claimed
@@ -214,26 +218,15 @@ DEFAULTS = FrontierOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class FrontierUrl:
-    id: UUID
-    url: str
-    host: str
-    source_id: SourceId | None
-    origin: Origin
-    kind: PageKind
+class FrontierUrl(KnownUrl):
     parent_url: str | None
-    depth: int
-    priority: int
-    status: Status
     next_fetch_at: datetime | None  # None: never again
     last_fetched_at: datetime | None
-    fetch_count: int
     content_hash: bytes | None
-    etag: str | None
-    last_modified: str | None
-    retry_count: int
     last_error: str | None
     discovered_at: datetime
+    host: str
+    status: Status
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,7 @@ class Release:
     not_before: datetime
     pace: Pace
     answered_at: datetime | None = None
+    pages_paused_until: datetime | None = None  # pages may have to wait longer than feeds
 
 
 @record
@@ -89,14 +90,6 @@ class FeedRelease:
     release: Release
     state: HostState
     source_id: SourceId
-
-
-@record
-class PageRelease:
-    """The end of a lease for pages, which may have to wait longer than feeds."""
-
-    release: Release
-    pages_paused_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ from headwater.polling.decide import OUTAGE_RETRY, decide, decide_host, decide_o
 from headwater.polling.policy import Policy, policy_of
 from headwater.polling.report import Round, log_poll
 from headwater.polling.store import claims, holds, results
-from headwater.polling.types import ClaimedFeed, Decision, Polled, PollFailed, PollingOptions, PollOutcome, PollReport
+from headwater.polling.types import ClaimedFeed, Polled, PollFailed, PollingOptions, PollOutcome, PollReport
 from headwater.sandbox import Sandbox
 from headwater.types import Clock, FailureClass, SourceId, UserId
 from headwater.urls import host_of, url_key
@@ -181,7 +181,7 @@ class Poller:
         feed is due again when its lease ends."""
         started, asked_at = time.perf_counter(), self._clock()
         policy = policy_of(feed.policy or self._options.policy, self._options)
-        with self._holding(feed), self._counted(feed):
+        with self._running_poll(feed):
             asked = await self._ask(feed, policy)
             took = timedelta(seconds=time.perf_counter() - started)
             is_ours = self._note_attempt(feed, asked.outcome, asked_at)
@@ -197,9 +197,10 @@ class Poller:
         return report
 
     @contextmanager
-    def _holding(self, feed: ClaimedFeed) -> Iterator[None]:
-        """Renew the lease of the host during the poll, however long its body waits for a sandbox process."""
+    def _running_poll(self, feed: ClaimedFeed) -> Iterator[None]:
+        """Count the poll, and renew the lease of its host, however long the body waits for a sandbox process."""
         loop, every = asyncio.get_running_loop(), self._options.held_for.total_seconds() / 2
+        poll, began_at, is_new = new_id(), time.monotonic(), feed.host_answered_at is None
         renewals: set[asyncio.Task[None]] = set()
 
         def renew() -> None:
@@ -208,26 +209,18 @@ class Poller:
             timer = loop.call_later(every, renew)
 
         timer = loop.call_later(every, renew)
+        self._running[poll] = feed.submitted_by, began_at
+        self._running_new += is_new
         try:
             yield
         finally:
             timer.cancel()
             for renewal in renewals:
                 renewal.cancel()
-
-    @contextmanager
-    def _counted(self, feed: ClaimedFeed) -> Iterator[None]:
-        is_new = feed.host_answered_at is None
-        poll = new_id()
-        self._running[poll] = feed.submitted_by, time.monotonic()
-        self._running_new += is_new
-        try:
-            yield
-        finally:
-            reader, began_at = self._running.pop(poll)
-            if (ended_at := time.monotonic()) - began_at >= SLOW_S:
-                self._slow.append((reader, ended_at))
+            del self._running[poll]
             self._running_new -= is_new
+            if (ended_at := time.monotonic()) - began_at >= SLOW_S:
+                self._slow.append((feed.submitted_by, ended_at))
 
     async def _renew(self, feed: ClaimedFeed) -> None:
         with suppress(Unavailable):  # it is tried again before the lease ends
@@ -360,18 +353,14 @@ def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> PollRep
     host = HostDecision(feed.host_state)
     if not done.is_outage:
         host = decide_host(feed.host_state, feed.source_id, outcome, done.policy, done.at)
-    decision = _decision(done, outcome, host, options)
-    return PollReport(feed, outcome, decision, host, done.took, done.at, done.asked.size, kept.linked, kept.new)
-
-
-def _decision(done: _Done, outcome: PollOutcome, host: HostDecision, options: PollingOptions) -> Decision:
-    state = done.feed.state
     if done.is_outage:
-        return decide_outage(state, done.at)
-    if isinstance(outcome, PollFailed) and not host.counts and host.state.paused_until is not None:
+        decision = decide_outage(feed.state, done.at)
+    elif isinstance(outcome, PollFailed) and not host.counts and host.state.paused_until is not None:
         shown = replace(outcome, detail=done.policy.detail(outcome))
-        return decide_paused(state, shown, host.state.paused_until, done.at)
-    return decide(state, outcome, done.policy, options, done.at)
+        decision = decide_paused(feed.state, shown, host.state.paused_until, done.at)
+    else:
+        decision = decide(feed.state, outcome, done.policy, options, done.at)
+    return PollReport(feed, outcome, decision, host, done.took, done.at, done.asked.size, kept.linked, kept.new)
 
 
 def _broke(feed: ClaimedFeed, error: Exception) -> Asked:

@@ -47,13 +47,15 @@ async def settle(
     for *columns, kind, interval_s, fetch_count, fetched_at, due_at, source_id, band in rows:
         key = UrlKey(*columns)
         page = by_key[key]
-        interval = None if interval_s is None else timedelta(seconds=interval_s)
+        before = None if interval_s is None else timedelta(seconds=interval_s)
         has_changed = page.changed if fetch_count > 1 else None
-        again = recrawl(KIND_OF[kind], interval, fetched_at or now, has_changed=has_changed, options=options)
-        next_fetch_at = None if page.dead_reason else again.next_fetch_at
-        pages.append((key, page, again.interval, next_fetch_at))
+        interval, next_fetch_at = recrawl(
+            KIND_OF[kind], before, fetched_at or now, has_changed=has_changed, options=options
+        )
         if page.dead_reason:
+            next_fetch_at = None
             changes.move(source_id, "f", "d")
+        pages.append((key, page, interval, next_fetch_at))
         if next_fetch_at is not None and (due_at is None or next_fetch_at < due_at):
             changes.wakes.append(Wake(KNOWN_HOST, key.host_id, band, next_fetch_at, 0))
     if pages:

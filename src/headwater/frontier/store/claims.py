@@ -35,7 +35,7 @@ from headwater.hosts.decide import pace_after
 from headwater.hosts.keys import ALL_SHARDS, host_id_of, shard_of
 from headwater.hosts.store import pages as page_hosts
 from headwater.hosts.store.waking import lock, wake_for_pages
-from headwater.hosts.types import HeldHost, Pace, PageRelease, Release, Wake
+from headwater.hosts.types import HeldHost, Pace, Release, Wake
 
 DueUrl = tuple[int | None, ClaimedUrl]
 """A due URL, and before it the delay in milliseconds that its source sets."""
@@ -189,20 +189,16 @@ async def answer(
         await page_hosts.release(conn, releases=[_release_of(host, options) for host in answers])
 
 
-def _release_of(given: HostAnswer, options: FrontierOptions) -> PageRelease:
+def _release_of(given: HostAnswer, options: FrontierOptions) -> Release:
     """When the host may be requested again, and its pace."""
     host = given.host
-    pace = pace_after(
-        host.pace,
-        sum(1 for one in given.answered if isinstance(one.answer, decide.SUCCESSES)),
-        was_rate_limited=given.was_rate_limited,
-        eased_after=options.eased_after,
-        most=options.most_slowed,
-    )
+    successes = sum(1 for one in given.answered if isinstance(one.answer, decide.SUCCESSES))
+    limited, eased_after, most = given.was_rate_limited, options.eased_after, options.most_slowed
+    pace = pace_after(host.pace, successes, was_rate_limited=limited, eased_after=eased_after, most=most)
     delay = host.delay if pace.slowed <= host.pace.slowed else max(host.delay, min(host.delay * 2, options.max_delay))
     bounds = [host.not_before, given.blocked_until, given.last_request_at and given.last_request_at + delay]
     not_before = max(time for time in bounds if time is not None)
-    return PageRelease(Release(host.host, host.lease, not_before, pace, given.answered_at), given.pages_paused_until)
+    return Release(host.host, host.lease, not_before, pace, given.answered_at, given.pages_paused_until)
 
 
 async def _record(conn: Connection, *, results: Sequence[Result]) -> None:

@@ -53,18 +53,17 @@ _MATCHES: Final = """
     AND (%(source_id)s::uuid IS NULL OR source_id = %(source_id)s)
     AND (%(text)s::text IS NULL OR strpos(lower(name || url), lower(%(text)s)) > 0)
 """
-_AFTER_STATUS: Final = """
-    nullif(next_fetch_at, 'infinity'), last_fetched_at, fetch_count, content_hash, etag, last_modified, retry_count,
-    last_error
+_AFTER_ORIGIN: Final = """
+    source_id, depth, priority, etag, last_modified, fetch_count, retry_count, parent_url,
+    nullif(next_fetch_at, 'infinity'), last_fetched_at, content_hash, last_error, discovered_at
 """
 
 
 def _frontier_url(row: tuple[Any, ...]) -> FrontierUrl:
     """From the columns of FrontierUrl, with host_id and url_id instead of its id."""
-    host_id, url_id, stored, host, source_id, origin, kind, parent_url, depth, priority, status, *more = row
+    host_id, url_id, stored, host, status, kind, origin, *more = row
     id_, url = UrlKey(0, host_id, url_id).id, lengthened(stored, host)
-    origin, kind, status = ORIGIN_OF[origin], KIND_OF[kind], STATUS_OF[status]
-    return FrontierUrl(id_, url, host, source_id, origin, kind, parent_url, depth, priority, status, *more)
+    return FrontierUrl(id_, url, KIND_OF[kind], ORIGIN_OF[origin], *more, host=host, status=STATUS_OF[status])
 
 
 async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | None:  # noqa: A002
@@ -76,8 +75,7 @@ async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | No
             SELECT to_host_id, to_url_id FROM frontier_alias
             WHERE shard = %(shard)s AND host_id = %(host_id)s AND url_id = %(url_id)s AND expires_at > %(now)s
         )
-        SELECT host_id, url_id, url, name, source_id, origin::text, kind::text, parent_url, depth, priority,
-            {_STATUS}, {_AFTER_STATUS}, discovered_at
+        SELECT host_id, url_id, url, name, {_STATUS}, kind::text, origin::text, {_AFTER_ORIGIN}
         FROM wanted
         JOIN frontier_url USING (host_id, url_id)
         JOIN hosts USING (shard, host_id)
@@ -105,12 +103,11 @@ async def list_urls(
                 FROM hosts WHERE hosts.shard = numbered.shard AND hosts.host_id = numbered.host_id LIMIT 1
             ) AS host ON true
         ), matching AS MATERIALIZED (SELECT * FROM shown WHERE {_MATCHES} ORDER BY number LIMIT %(limit)s)
-        SELECT edge.*, matching.host_id, matching.url_id, url, name, source_id, origin::text, kind::text, parent_url,
-            depth, priority, shown_status, {_AFTER_STATUS}, matching.discovered_at
+        SELECT edge.*, host_id, url_id, url, name, shown_status, kind::text, origin::text, {_AFTER_ORIGIN}
         FROM (SELECT max(number) FROM numbered) AS looked (most)
         LEFT JOIN LATERAL (
             SELECT number, discovered_at, host_id, url_id FROM numbered WHERE number = looked.most
-        ) AS edge ON true
+        ) AS edge (number, at, last_host_id, last_url_id) ON true
         LEFT JOIN matching ON true
         ORDER BY matching.number
     """

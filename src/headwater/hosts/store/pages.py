@@ -10,7 +10,7 @@ from psycopg.rows import args_row
 from headwater.db import Connection, fetch_value
 from headwater.hosts.arrays import key_columns, numbers, times, uuids
 from headwater.hosts.keys import ALL_SHARDS, host_id_of, sorted_keys
-from headwater.hosts.types import HeldHost, PageRelease
+from headwater.hosts.types import HeldHost, Release
 
 EVERY_BAND = (0, 1, 2, 3)
 FIRST_OF_BAND: Final = """
@@ -82,9 +82,9 @@ async def claim(
         return await cur.fetchall()
 
 
-async def release(conn: Connection, *, releases: Sequence[PageRelease]) -> None:
+async def release(conn: Connection, *, releases: Sequence[Release]) -> None:
     """Release hosts whose lease is still held. They are locked, and the results of their URLs are written."""
-    by_id = {host_id_of(one.release.host): one for one in releases}
+    by_id = {host_id_of(one.host): one for one in releases}
     rows = [by_id[host_id] for _, host_id in sorted_keys(by_id)]
     await conn.execute(
         f"""
@@ -121,12 +121,12 @@ async def release(conn: Connection, *, releases: Sequence[PageRelease]) -> None:
         """,
         {
             **key_columns(by_id),
-            "leases": uuids([one.release.lease for one in rows]),
-            "times": times([one.release.not_before for one in rows]),
+            "leases": uuids([one.lease for one in rows]),
+            "times": times([one.not_before for one in rows]),
             "paused": times([one.pages_paused_until for one in rows]),
-            "answered": times([one.release.answered_at for one in rows]),
-            "slowed": numbers([one.release.pace.slowed for one in rows]),
-            "successes": numbers([one.release.pace.successes for one in rows]),
+            "answered": times([one.answered_at for one in rows]),
+            "slowed": numbers([one.pace.slowed for one in rows]),
+            "successes": numbers([one.pace.successes for one in rows]),
         },
     )
 

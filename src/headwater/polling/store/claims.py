@@ -20,6 +20,11 @@ FEED: Final = """
     submitted_by
 """
 
+# Ready hosts, by the two indexes for them.
+_IS_READY: Final = "feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s"
+_NEW: Final = f"SELECT name, free_at, feeds_ready_at FROM hosts WHERE answered_at IS NULL AND {_IS_READY}"
+_ANSWERING: Final = f"SELECT name, free_at, feeds_ready_at FROM hosts WHERE answered_at IS NOT NULL AND {_IS_READY}"
+
 
 async def claim(
     conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int, new_limit: int | None = None
@@ -67,15 +72,9 @@ async def list_due_of_others(
     conn: Connection, *, now: datetime, readers: Sequence[UserId], limit: int
 ) -> Sequence[SourceId]:
     """Due feeds that none of these users added, one for each of some ready hosts, the longest ready first."""
-    statement = """
+    statement = f"""
         SELECT feed.source_id
-        FROM (
-            SELECT name, feeds_ready_at FROM hosts
-            WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
-            UNION ALL
-            SELECT name, feeds_ready_at FROM hosts
-            WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
-        ) AS ready
+        FROM ({_ANSWERING} UNION ALL {_NEW}) AS ready
         CROSS JOIN LATERAL (
             SELECT source_id
             FROM feed_state
@@ -150,26 +149,13 @@ async def oldest_due_at(conn: Connection, *, now: datetime) -> datetime | None:
     A host whose last feed was deleted may still be ready. Hosts with a new feed are ready since '-infinity', and must
     not hide those that have been waiting for longer.
     """
-    statement = """
+    statement = f"""
         SELECT min(greatest(free_at, due.next_poll_at))
         FROM (
-            (
-                SELECT name, free_at FROM hosts
-                WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at = '-infinity'
-                LIMIT 100
-            ) UNION ALL (
-                SELECT name, free_at FROM hosts
-                WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at = '-infinity'
-                LIMIT 100
-            ) UNION ALL (
-                SELECT name, free_at FROM hosts WHERE answered_at IS NULL AND feed_due_at < 'infinity'
-                    AND feeds_ready_at > '-infinity' AND feeds_ready_at <= %(now)s
-                ORDER BY feeds_ready_at LIMIT 100
-            ) UNION ALL (
-                SELECT name, free_at FROM hosts WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity'
-                    AND feeds_ready_at > '-infinity' AND feeds_ready_at <= %(now)s
-                ORDER BY feeds_ready_at LIMIT 100
-            )
+            ({_NEW} AND feeds_ready_at = '-infinity' LIMIT 100)
+            UNION ALL ({_ANSWERING} AND feeds_ready_at = '-infinity' LIMIT 100)
+            UNION ALL ({_NEW} AND feeds_ready_at > '-infinity' ORDER BY feeds_ready_at LIMIT 100)
+            UNION ALL ({_ANSWERING} AND feeds_ready_at > '-infinity' ORDER BY feeds_ready_at LIMIT 100)
         ) AS ready
         CROSS JOIN LATERAL (
             SELECT next_poll_at FROM feed_state WHERE feed_state.host = ready.name ORDER BY next_poll_at LIMIT 1
