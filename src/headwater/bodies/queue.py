@@ -24,7 +24,6 @@ class BodyQueue:
             return await store.claim(conn, kind=self.kind, lease=new_id(), now=now, leased_until=until, limit=limit)
 
     async def lag(self) -> timedelta:
-        """How long the oldest body has been waiting. Raises DatabaseUnavailable."""
         now = self.clock()
         async with self.database.transaction() as conn:
             oldest = await store.oldest_ready_at(conn, kind=self.kind, now=now)

@@ -52,7 +52,6 @@ async def keep(conn: Connection, *, bodies: Sequence[NewBody], now: datetime | N
 async def claim(
     conn: Connection, *, kind: PageKind, lease: UUID, now: datetime, leased_until: datetime, limit: int
 ) -> list[ClaimedBody]:
-    """The bodies of a kind that have waited longest, held until the lease ends."""
     return await fetch_all(
         conn,
         ClaimedBody,

@@ -49,8 +49,6 @@ WRITTEN_LATE_S = 300.0
 
 
 class Fetcher:
-    """The fetching stage."""
-
     name = "fetching"
 
     def __init__(
@@ -206,10 +204,7 @@ class Fetcher:
         return replace(result, answered=(), robots=(), pages_paused_until=now + OUTAGE_PAUSE)
 
     async def _written(self, result: TurnResult) -> TurnResult:
-        """Write, with retries while the database is unavailable, so that pages need not be fetched again.
-
-        The results are written even if the lease has ended meanwhile.
-        """
+        """Write, with retries while the database is unavailable, even after the lease: pages are not fetched again."""
         wait = WRITE_AGAIN_S
         while True:
             try:
@@ -232,10 +227,8 @@ class Fetcher:
         return batch
 
     async def _write_consequences(self, batch: Sequence[TurnResult]) -> None:
-        """Queue what a robots.txt allows or names, before it is stored: otherwise this could be lost.
-
-        In transactions of their own, since the frontier is written once in each; doing it twice does no harm.
-        """
+        """Queue what a robots.txt allows or names, before it is stored: otherwise this could be lost. In transactions
+        of their own, since the frontier is written once in each; doing it twice does no harm."""
         now = self._clock()
         for result in batch:
             if result.robots_changed:

@@ -82,10 +82,7 @@ def band_of(priority: int) -> int:
 
 
 def band_order(choice: float) -> Sequence[int]:
-    """The order in which bands are served: the first by its weight, the others by urgency.
-
-    `choice` is a number from 0 to below 1.
-    """
+    """The order in which bands are served: the first by its weight and `choice` (0 to below 1), others by urgency."""
     mark = choice * sum(BAND_WEIGHTS)
     first, end = 0, BAND_WEIGHTS[0]
     while mark >= end:
@@ -95,7 +92,6 @@ def band_order(choice: float) -> Sequence[int]:
 
 
 def rotate(shards: Sequence[int], choice: float) -> Sequence[int]:
-    """The same shards, starting at another one."""
     start = int(choice * len(shards))
     return (*shards[start:], *shards[:start])
 
@@ -172,16 +168,13 @@ def _failed(url: ClaimedUrl, answer: FetchFailed, at: datetime, options: Frontie
 
 
 def dead(url: ClaimedUrl, error: str, since: datetime) -> UrlPlan:
-    """Not fetched again."""
     error = error[:LONGEST_ERROR]
     return UrlPlan(Status.DEAD, None, retry_count=url.retry_count, failing_since=since, error=error)
 
 
 def after_redirect(url: ClaimedUrl, redirect: Redirected, at: datetime, options: FrontierOptions) -> UrlPlan | None:
-    """What follows for a URL whose redirect is invalid or leads to itself; None if it leads to another page.
-
-    From http to https, or with another slash at its end, it is the same page: fetched under the new URL at once.
-    """
+    """What follows for a URL whose redirect is invalid or leads to itself; None if it leads to another page. From http
+    to https, or with another slash at its end, it is the same page: fetched under the new URL at once."""
     try:
         target = locate(redirect.to)
     except InvalidUrl as error:
@@ -195,7 +188,6 @@ def after_redirect(url: ClaimedUrl, redirect: Redirected, at: datetime, options:
 
 
 def redirect_target(url: ClaimedUrl, redirect: Redirected) -> Submission:
-    """The target of a redirect, queued with the properties of the URL that redirects."""
     return Submission(redirect.to, url.origin, url.source_id, url.kind, url.url, url.depth, url.priority)
 
 

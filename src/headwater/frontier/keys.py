@@ -23,8 +23,6 @@ class UrlKey(NamedTuple):
 
 
 class Located(NamedTuple):
-    """A URL as requested, its canonical form, its host and its key."""
-
     url: str
     canonical: str
     host: str
@@ -50,5 +48,4 @@ def shortened(url: str, host: str) -> str:
 
 
 def lengthened(stored: str, host: str) -> str:
-    """The whole URL again."""
     return f"https://{host}{stored}" if stored.startswith("/") else stored

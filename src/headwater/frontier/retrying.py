@@ -29,10 +29,8 @@ async def retry_matching(
     pages: int | None = None,
     note: Callable[[Connection], Awaitable[None]] | None = None,
 ) -> RetriedPart:
-    """Retry failed and dead URLs that match, on so many pages, or on all.
-
-    `note` is called in the transaction of each page that changes something.
-    """
+    """Retry failed and dead URLs that match, on so many pages, or on all. `note` is called in the transaction of each
+    page that changes something."""
     statuses = RETRIED if wanted.status is None else RETRIED & {wanted.status}
     every = replace(wanted, status=None)
     retried, looked = 0, 0

@@ -144,8 +144,6 @@ Answer = Fetched | Unchanged | Redirected | FetchFailed | Hopeless
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The outcome for one claimed URL."""
-
     url: ClaimedUrl
     answer: Answer
     at: datetime
@@ -242,13 +240,10 @@ class UrlFilter:
 
 @dataclass(frozen=True, slots=True)
 class UrlPage:
-    """A page of URLs, the newest first. `next` is None at the end.
-
-    A page before the end may have fewer URLs than its limit, even none: a filter reads only so many rows at once.
-    """
+    """A page of URLs, the newest first: before the end perhaps few or none, since a filter reads only so many rows."""
 
     urls: Sequence[FrontierUrl]
-    next: PageCursor | None
+    next: PageCursor | None  # None: the end
 
 
 @dataclass(frozen=True, slots=True)

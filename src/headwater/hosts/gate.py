@@ -34,8 +34,6 @@ class Closed(Exception):
 
 
 class Gate:
-    """The robots.txt of one host, by origin."""
-
     def __init__(
         self, known: Mapping[str, Robots], peek: Peek, clock: Clock, *, robot: str, crawl_delay_max: timedelta
     ) -> None:

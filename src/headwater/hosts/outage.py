@@ -42,10 +42,8 @@ def is_known(answered_at: datetime | None, now: datetime) -> bool:
 
 
 class OutageDetector:
-    """Our own network is down when five known sites fail by network and no request made meanwhile is answered.
-
-    It is back with the first answer to a later request, or when no known site has failed for ten minutes.
-    """
+    """Our own network is down when five known sites fail by network and no request made meanwhile is answered. It is
+    back with the first answer to a later request, or when no known site has failed for ten minutes."""
 
     def __init__(self) -> None:
         self._failing: dict[str, datetime] = {}  # by site: time of its last failed request

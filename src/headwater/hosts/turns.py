@@ -148,10 +148,8 @@ class Turns:
     async def borrow(
         self, url: str | None = None, *, wait: timedelta, own: OwnHost | None = None, check: Check | None = None
     ) -> AsyncIterator[Turn]:
-        """Hold the host of this URL until the end of the block or a turn elsewhere; wait for it at most `wait`.
-
-        Raises HostBusy, DatabaseUnavailable.
-        """
+        """Hold the host of this URL until the end of the block or a turn elsewhere; wait for it at most `wait`. Raises
+        HostBusy, DatabaseUnavailable."""
         turn = Turn(self, wait, own, check)
         try:
             if url is not None:
@@ -185,10 +183,8 @@ class Turns:
 
 
 async def get_in_turn(turns: Turns | None, client: Client, url: str, **more: Any) -> Response:  # noqa: ANN401
-    """`client.get`, each redirect in its turn; without a database there is no clock to wait for.
-
-    Raises FetchError, HostBusy, DatabaseUnavailable.
-    """
+    """`client.get`, each redirect in its turn; without a database there is no clock to wait for. Raises FetchError,
+    HostBusy, DatabaseUnavailable."""
     client.check(url)
     if turns is None:
         return await client.get(url, **more)

@@ -42,10 +42,7 @@ class HostState:
 
 
 class HeldHost(NamedTuple):
-    """A host under a lease: the columns that a claim returns, in their order.
-
-    `lost_at` is when the lease before ended without a release; `strikes` counts such leases on pages.
-    """
+    """A host under a lease: the columns that a claim returns, in their order."""
 
     host_id: int
     name: str
@@ -53,9 +50,9 @@ class HeldHost(NamedTuple):
     successes: int
     robots_delay_ms: int | None
     answered_at: datetime | None
-    strikes: int = 0
+    strikes: int = 0  # leases on pages that ended without a release
     ready_at: datetime | None = None
-    lost_at: datetime | None = None
+    lost_at: datetime | None = None  # when the last such lease ended
     alike_sources: list[SourceId] | None = None
     alike_class: str | None = None
     paused_until: datetime | None = None

@@ -75,7 +75,6 @@ def mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> Even
 
 
 def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
-    """One line of JSON; other types are written as text."""
     return _JSON.encode(event)
 
 

@@ -95,7 +95,6 @@ def _keys(entries: Sequence[ClaimedEntry]) -> dict[str, object]:
 
 
 async def revive(conn: Connection, *, now: datetime) -> int:
-    """Retry refused entries. Returns how many."""
     statement = """
         UPDATE outbox SET reason = NULL, attempts = 0, ready_at = %(now)s, queued_at = %(now)s
         WHERE reason IS NOT NULL
@@ -130,10 +129,8 @@ async def refill(conn: Connection) -> bool:
 
 
 async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
-    """Queue the next articles that are older than the index. Returns how many; 0 at the end.
-
-    Waits for transactions that began before `listen`: what they write was not queued, and is not visible yet.
-    """
+    """Queue the next articles that are older than the index. Returns how many; 0 at the end. Waits for transactions
+    that began before `listen`: what they write was not queued, and is not visible yet."""
     statement = """
         WITH listening AS MATERIALIZED (
             SELECT filled_to FROM outbox_listening
@@ -168,7 +165,6 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
 
 
 async def oldest_at(conn: Connection) -> datetime | None:
-    """When the longest-waiting entry was queued; None if there is none."""
     return await fetch_value(conn, "SELECT queued_at FROM outbox WHERE reason IS NULL ORDER BY queued_at LIMIT 1")
 
 
@@ -186,7 +182,6 @@ async def count(conn: Connection) -> OutboxCounts:
 
 
 async def list_refused(conn: Connection, *, limit: int) -> list[RefusedEntry]:
-    """Refused entries, the latest first."""
     statement = """
         SELECT article_id, url_key, version, reason, queued_at
         FROM outbox WHERE reason IS NOT NULL ORDER BY queued_at DESC LIMIT %(limit)s

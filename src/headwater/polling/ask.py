@@ -50,10 +50,8 @@ class FeedRequests:
     options: PollingOptions
 
     async def ask(self, feed: ClaimedFeed, policy: Policy, turn: Turn | None = None) -> Asked:
-        """Request the feed and parse the response; failures are values.
-
-        Each redirect waits for the `turn` at its host, which raises HostBusy and DatabaseUnavailable.
-        """
+        """Request the feed and parse the response; failures are values. Each redirect waits for the `turn` at its host,
+        which raises HostBusy and DatabaseUnavailable."""
         within, max_bytes, headers = self.options.timeout, self.options.max_bytes, request_headers(feed, self.clock())
         hop = turn.hop if turn else None
         try:

@@ -17,8 +17,6 @@ DAY = timedelta(days=1)
 
 
 class Counts(StrEnum):
-    """What is counted towards a threshold."""
-
     CLASS = "failures of this class in a row"
     PERMANENT = "permanent failures since the last success"
     ALL = "failures since the last success"
@@ -49,27 +47,22 @@ Backoff = Doubling | Steps | Steady
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one class of failure leads to. No threshold: never disabled. `cooldown` NEVER: until a user enables it.
-
-    A site's Retry-After makes a wait longer; with `site_sets_wait` it replaces the backoff.
-    """
+    """What one class of failure leads to. A site's Retry-After makes a wait longer."""
 
     level: Level = Level.WARN
     permanent: bool = False
     counts: Counts = Counts.CLASS
-    threshold: int | None = None
-    cooldown: timedelta = NEVER
+    threshold: int | None = None  # None: never disabled
+    cooldown: timedelta = NEVER  # NEVER: until a user enables it
     failing_for: timedelta = timedelta(0)
     backoff: Backoff = Doubling()
-    site_sets_wait: bool = False
+    site_sets_wait: bool = False  # Retry-After replaces the backoff
     host_scope: bool = False
     rediscover: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A rule for every class."""
-
     name: str
     rules: Mapping[FailureClass, Rule]
     strict_content_type: bool = False

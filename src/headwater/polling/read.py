@@ -70,6 +70,5 @@ def _indexable(identity: str) -> str:
 
 
 def title_from(markup: str) -> str:
-    """The first words of a text that has no title."""
     words = without_markup(markup).split()
     return " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")

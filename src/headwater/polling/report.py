@@ -16,7 +16,6 @@ ROUND_EVERY_S = 60.0
 
 
 def log_poll(report: PollReport) -> None:
-    """One log entry for the poll, and one for each change."""
     metrics.POLLS.labels(outcome=report.outcome_name).inc()
     metrics.POLL_SECONDS.observe(report.took.total_seconds())
     metrics.NEW_ARTICLES.inc(report.new_articles)

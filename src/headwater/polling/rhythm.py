@@ -24,8 +24,6 @@ HOURS_OF_A_WEEK = 7 * 24
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """The mean time between entries, and the time of the newest."""
-
     mean_gap: timedelta | None
     last_new_at: datetime | None
 
@@ -97,10 +95,8 @@ def _chance(source_id: UUID, now: datetime) -> float:
 
 
 def _outside_break(due: datetime, hints: Hints, most: timedelta) -> datetime:
-    """The first hour from `due` on that the publisher does not skip, at most `most` later.
-
-    A longer break is waited for in steps; if all hours are skipped, the hint is ignored.
-    """
+    """The first hour from `due` on that the publisher does not skip, at most `most` later. A longer break is waited for
+    in steps; if all hours are skipped, the hint is ignored."""
     if not _is_skipped(due, hints):
         return due
     hours = (due.replace(second=0, microsecond=0) + timedelta(hours=hour) for hour in range(1, HOURS_OF_A_WEEK))

@@ -137,21 +137,18 @@ class Validators:
 
 @record
 class ClaimedFeed:
-    """A due feed that this worker holds, with its host, until the lease ends.
-
-    `edits` counts changes by users, which a poll that began before does not overwrite. `submitted_by` added it.
-    """
+    """A due feed that this worker holds, with its host, until the lease ends."""
 
     feed_url: str
     host: str
     lease: UUID
-    edits: int
+    edits: int  # changes by users, which a poll that began before does not overwrite
     policy: str | None
     validators: Validators
     state: FeedState
     host_state: HostState
     host_answered_at: datetime | None = None
-    submitted_by: UserId | None = None
+    submitted_by: UserId | None = None  # who added it
     pace: Pace = NOT_SLOWED
     host_delay: timedelta = timedelta(0)  # of robots.txt and of the source
 
@@ -173,18 +170,13 @@ class ReadFeed:
 
 @record
 class Polled:
-    """The feed was read. `new` counts entries that it had not listed before.
-
-    `missed`: it lists no known entry, so that entries between two polls may have been missed.
-    """
-
     feed: ReadFeed
     validators: Validators
     fresh_for: timedelta = timedelta(0)
     moved_to: str | None = None
-    missed: bool = False
+    missed: bool = False  # it lists no known entry: some between two polls may have been missed
     status: int = 200
-    new: int = 0
+    new: int = 0  # entries that it had not listed before
 
     @property
     def is_delta(self) -> bool:
@@ -209,21 +201,17 @@ class NotModified:
 
 @dataclass(frozen=True, slots=True)
 class PollFailed:
-    """The feed could not be read: seed 000's PollError as a value; the policy decides its level.
-
-    `detail` is the cause, as a sentence for users; `by_name`: a host name resolved to a blocked address.
-    """
+    """The feed could not be read: seed 000's PollError as a value; the policy decides its level."""
 
     kind: FailureClass
-    detail: str
+    detail: str  # the cause, as a sentence for users
     status: int | None = None
     retry_after: timedelta | None = None
     url: str | None = None
-    by_name: bool = False
+    by_name: bool = False  # a host name resolved to a blocked address
 
     @property
     def is_silent(self) -> bool:
-        """Whether the host did not answer."""
         return self.status is None and self.kind in _NOTHING_HEARD
 
 
@@ -231,8 +219,6 @@ PollOutcome = Polled | NotModified | PollFailed
 
 
 class Happening(StrEnum):
-    """A change that is logged."""
-
     DISABLED = "feed disabled"
     ENABLED = "feed enabled"
     MOVED = "feed moved"
@@ -272,23 +258,18 @@ class OperatorDisable:
 
 @record
 class Decision:
-    """What is written after a poll: the feed's next state, its next poll, and what happened.
-
-    `is_outage`: the poll failed because of our own network, and does not count.
-    """
+    """What is written after a poll: the feed's next state, its next poll, and what happened."""
 
     state: FeedState
     next_poll_at: datetime
     level: Level | None = None
     happenings: tuple[Happening, ...] = ()
-    is_outage: bool = False
+    is_outage: bool = False  # our own network failed: the poll does not count
     asked_until: datetime | None = None  # the site's Retry-After
 
 
 @record
 class PollReport:
-    """A poll and what is written after it. `new_links` are entries that the feed had not listed before."""
-
     feed: ClaimedFeed
     outcome: PollOutcome
     decision: Decision
@@ -296,7 +277,7 @@ class PollReport:
     took: timedelta
     at: datetime
     size: int = 0
-    new_links: int = 0
+    new_links: int = 0  # entries that the feed had not listed before
     new_articles: int = 0
 
     @property

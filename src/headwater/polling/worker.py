@@ -77,8 +77,6 @@ class _Done:
 
 
 class Poller:
-    """The polling stage."""
-
     name = "polling"
 
     def __init__(
@@ -111,10 +109,8 @@ class Poller:
         self.check_interval = options.check_interval
 
     async def claim(self, limit: int) -> Sequence[ClaimedFeed]:
-        """Up to `limit` due feeds of as many hosts, held until the lease ends. Raises DatabaseUnavailable.
-
-        While our own network is down, or seems to be, feeds of hosts known to answer are probed, due or not.
-        """
+        """Up to `limit` due feeds of as many hosts, held until the lease ends. Raises DatabaseUnavailable. While our
+        own network is down, or seems to be, feeds of hosts known to answer are probed, due or not."""
         now = self._clock()
         if self._probe_at - now > OUTAGE_PROBE:  # the clock was set back
             self._probe_at = now

@@ -27,10 +27,8 @@ class ClockState:
 
 
 def clock_problem(now: datetime, state: ClockState, options: ClockOptions = DEFAULT_CLOCK_OPTIONS) -> str | None:
-    """Why this machine's clock cannot be trusted; None if it can.
-
-    A clock that jumped ahead and back is trusted again: only a trusted time is stored in `trusted_at`.
-    """
+    """Why this machine's clock cannot be trusted; None if it can. A clock that jumped ahead and back is trusted again:
+    only a trusted time is stored in `trusted_at`."""
     if (apart := abs(now - state.database_now)) > options.apart:
         return f"This machine's clock and the database's differ by {_in_words(apart)}."
     return jump_since(now, state.trusted_at, options)

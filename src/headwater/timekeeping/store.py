@@ -29,7 +29,6 @@ async def note(conn: Connection, *, now: datetime, is_trusted: bool) -> None:
 
 
 async def confirm(conn: Connection, *, now: datetime) -> None:
-    """An operator confirms that this time is right."""
     await conn.execute("UPDATE clock_state SET trusted_at = %(now)s", {"now": now})
 
 

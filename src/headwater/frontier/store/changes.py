@@ -71,7 +71,6 @@ def _key_or_none(url: str) -> UrlKey | None:
 
 
 async def _fetched(conn: Connection, *, keys: Sequence[UrlKey]) -> list[tuple[Any, ...]]:
-    """The schedules of fetched pages, under lock."""
     statement = f"""
         SELECT page.*
         FROM {GIVEN_KEYS}
@@ -178,7 +177,6 @@ async def delete(conn: Connection, *, ids: Sequence[UUID], wakes: list[Wake] | N
 
 
 async def set_sources(conn: Connection, *, sources: Mapping[UUID, SourceId | None]) -> None:
-    """Assign URLs to other sources, or to none."""
     rows = sorted((url_key_of(one), to) for one, to in sources.items())
     statement = f"""
         WITH keys AS MATERIALIZED (
@@ -243,10 +241,8 @@ async def tidy(conn: Connection, *, now: datetime) -> int:
 
 
 async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime, thoroughly: bool) -> None:
-    """Make URLs due whose wait is longer than any allowed, as a clock that was ahead wrote it.
-
-    URLs discovered by that clock are always repaired; all others only `thoroughly`, which reads the whole table.
-    """
+    """Make URLs due whose wait is longer than any allowed, as a clock that was ahead wrote it. URLs discovered by that
+    clock are always repaired; all others only `thoroughly`, which reads the whole table."""
     discovered = f"""
         UPDATE frontier_url SET {_REPAIRED}, discovered_at = %(now)s
         WHERE discovered_at > %(now)s::timestamptz + interval '1 hour'

@@ -190,7 +190,6 @@ async def answer(
 
 
 def _release_of(given: HostAnswer, options: FrontierOptions) -> Release:
-    """When the host may be requested again, and its pace."""
     host = given.host
     successes = sum(1 for one in given.answered if isinstance(one.answer, decide.SUCCESSES))
     limited, eased_after, most = given.was_rate_limited, options.eased_after, options.most_slowed
@@ -276,10 +275,8 @@ def _stored(url: str) -> str:
 async def _follow_redirects(
     conn: Connection, *, redirected: Sequence[tuple[Answered, Redirected]], now: datetime, options: FrontierOptions
 ) -> tuple[list[Result], list[Wake]]:
-    """Queue the targets of redirects, and replace their URLs by aliases.
-
-    Returns the results of redirects that lead to no other page, and the hosts to wake.
-    """
+    """Queue the targets of redirects, and replace their URLs by aliases. Returns the results of redirects that lead to
+    no other page, and the hosts to wake."""
     results: list[Result] = []
     leading: list[tuple[Answered, Redirected]] = []
     for one, redirect in redirected:

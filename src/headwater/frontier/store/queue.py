@@ -1,4 +1,4 @@
-"""Queueing URLs: new ones are inserted, known ones raised or brought forward, dead ones revived."""
+"""Queueing URLs: new ones are inserted, pending ones raised or brought forward, dead ones revived."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
@@ -29,10 +29,7 @@ AddedRow = tuple[str, Sequence[int], UUID | None, str]
 async def submit(
     conn: Connection, *, submissions: Sequence[Submission], now: datetime, options: FrontierOptions = DEFAULTS
 ) -> list[Submitted]:
-    """Queue URLs. A known one that is pending is raised or brought forward; others stay as they are.
-
-    Returns the result of each, in the order given.
-    """
+    """Queue URLs. Returns the result of each, in the order given."""
     results, wakes = await add(conn, submissions=submissions, now=now, options=options)
     await wake_for_pages(conn, wakes=wakes)
     return results
@@ -73,8 +70,6 @@ async def add_uncounted(
 
 @dataclass(slots=True)
 class BatchUrl:
-    """One URL of a batch, with all its submissions."""
-
     located: Located
     submission: Submission
     priority: int
@@ -90,7 +85,6 @@ class BatchUrl:
         self.numbers += other.numbers
 
     def at_target(self, url: str) -> Submission:
-        """The submission of an alias, for the URL that it leads to."""
         origin = Origin.FEED if self.can_revive else self.submission.origin
         return self.submission._replace(url=url, priority=self.priority, not_before=self.next_fetch_at, origin=origin)
 
@@ -193,10 +187,8 @@ def _wake_for(ones: Sequence[BatchUrl], more: int) -> Wake:
 
 
 async def _find_deleted(conn: Connection, *, source_ids: set[SourceId]) -> set[SourceId]:
-    """Those of these sources that do not exist; the others cannot be deleted before the transaction ends.
-
-    So no URL is queued for a deleted source, however late a worker submits it.
-    """
+    """Those of these sources that do not exist; the others cannot be deleted before the transaction ends. So no URL is
+    queued for a deleted source, however late a worker submits it."""
     if not source_ids:
         return set()
     statement = "SELECT id FROM sources WHERE id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE"

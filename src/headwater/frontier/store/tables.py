@@ -53,12 +53,10 @@ class UrlChanges:
         row[COUNTED.index("d" if letter == "b" else letter)] += by
 
     def move(self, source_id: UUID | None, before: str, after: str) -> None:
-        """Count a URL under another status."""
         self.count(source_id, before, -1)
         self.count(source_id, after, 1)
 
     def remove(self, host_id: int, source_id: UUID | None, letter: str) -> None:
-        """Count a URL no longer."""
         self.count(source_id, letter, -1)
         self.wakes.append(Wake(KNOWN_HOST, host_id, LAST_BAND, None, -1))
 

@@ -22,10 +22,7 @@ FEED_DUE_AT: Final = (
 async def claim(
     conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int, new_limit: int
 ) -> list[HeldHost]:
-    """Take up to `limit` hosts with a feed that is due, until the lease ends.
-
-    At most `new_limit` of them never answered, unless no others are ready.
-    """
+    """Claim hosts with a due feed; at most `new_limit` of them never answered, unless no others are ready."""
     async with conn.cursor(binary=True, row_factory=args_row(HeldHost)) as cur:
         await cur.execute(
             f"""

@@ -42,10 +42,8 @@ async def claim(
     bands: Sequence[int],
     shards: Sequence[int],
 ) -> list[HeldHost]:
-    """Claim up to so many ready hosts, for so many URLs of each; for one URL where the lease before was lost.
-
-    LATERAL joins run in the order given: band by band, no more than is needed.
-    """
+    """Claim up to so many ready hosts, for so many URLs of each; for one URL where the lease before was lost. LATERAL
+    joins run in the order given: band by band, no more than is needed."""
     async with conn.cursor(binary=True, row_factory=args_row(HeldHost)) as cur:
         await cur.execute(
             """

@@ -10,10 +10,8 @@ LEASE_MOST = timedelta(hours=3)
 
 
 async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime, thoroughly: bool) -> int:
-    """Shorten waits that are longer than allowed, after feeds and URLs were repaired. Returns how many hosts.
-
-    The next feed and URL are looked up for hosts with such a wait, and for all hosts if `thoroughly`.
-    """
+    """Shorten waits that are longer than allowed, after feeds and URLs were repaired. Returns how many hosts. The next
+    feed and URL are looked up for hosts with such a wait, and for all hosts if `thoroughly`."""
     cur = await conn.execute(
         f"""
         WITH wrong AS MATERIALIZED (

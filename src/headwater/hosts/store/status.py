@@ -45,9 +45,7 @@ class HostStatus:
 
 async def list_waiting(conn: Connection, *, now: datetime, limit: int) -> list[HostStatus]:
     """Hosts whose pages wait for more than the delay, the shortest wait first, among the thousands that are due next.
-
-    They are found by an index, so the cost does not depend on the number of hosts.
-    """
+    They are found by an index, so the cost does not depend on the number of hosts."""
     return await fetch_all(
         conn,
         HostStatus,

@@ -53,10 +53,8 @@ async def find_host(conn: Connection, *, name: str) -> HeldHost | None:
 
 
 async def reserve(conn: Connection, *, host: str) -> datetime | None:
-    """Let a borrower that waits go before the host's own feeds and pages, which are many.
-
-    Returns until when no request may be sent; None while the host is held.
-    """
+    """Let a borrower that waits go before the host's own feeds and pages, which are many. Returns until when no request
+    may be sent; None while the host is held."""
     statement = """
         UPDATE hosts
         SET free_at = CASE WHEN lease IS NULL THEN greatest(free_at, not_before + interval '1 s') ELSE free_at END

@@ -31,11 +31,8 @@ async def wake(
     lifts_pause: bool = False,
     wakes: Collection[Wake] = (),
 ) -> None:
-    """`wake_for_feed` and `wake_for_pages` in one transaction, which may concern several hosts.
-
-    All are locked first, in the order of their keys, so that two transactions do not deadlock. Missing rows are
-    inserted for that.
-    """
+    """`wake_for_feed` and `wake_for_pages` in one transaction, which may concern several hosts. All are locked first,
+    in the order of their keys, so that two transactions do not deadlock. Missing rows are inserted for that."""
     if wakes:
         await _insert_missing(conn, names={host, *(one.name for one in wakes if one.name)})
         await lock(conn, host_ids={host_id_of(host), *(one.host_id for one in wakes)})
@@ -108,10 +105,8 @@ def _both(one: Wake, other: Wake) -> Wake:
 async def wake_for_feed(
     conn: Connection, *, host: str, due_at: datetime, now: datetime, is_new: bool = False, lifts_pause: bool = False
 ) -> None:
-    """A feed of this host is due then. A new feed is polled before all others.
-
-    A user's request may end a pause of the breaker, never the delay, what the site asked for, or a lease.
-    """
+    """A feed of this host is due then. A new feed is polled before all others. A user's request may end a pause of the
+    breaker, never the delay, what the site asked for, or a lease."""
     await conn.execute(
         """
         INSERT INTO hosts AS h (shard, host_id, name, feed_due_at, has_new_feed)

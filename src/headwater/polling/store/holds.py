@@ -13,10 +13,8 @@ from headwater.urls import canonical, key_of, url_key
 async def find_disable(
     conn: Connection, *, url: str, now: datetime, other_than: SourceId | None = None
 ) -> OperatorDisable | None:
-    """Whether an operator disabled a source with this URL, or its feed, also if the source is deleted.
-
-    If no source was added under this URL, one whose feed has moved here from another site decides. Raises InvalidUrl.
-    """
+    """Whether an operator disabled a source with this URL, or its feed, also if the source is deleted. If no source was
+    added under this URL, one whose feed has moved here from another site decides. Raises InvalidUrl."""
     form = canonical(url)
     plain = form.replace("https:", "http:", 1)
     return await fetch_one(
@@ -57,10 +55,8 @@ async def find_disable(
 
 
 async def keep_hold(conn: Connection, *, source_id: SourceId, now: datetime) -> None:
-    """Remember what an operator or the site decided about a feed whose source is about to be deleted.
-
-    For a feed that has moved to another site: under the URL it was added with, and under its current one.
-    """
+    """Remember what an operator or the site decided about a feed whose source is about to be deleted. For a feed that
+    has moved to another site: under the URL it was added with, and under its current one."""
     feed_url = await fetch_value(conn, "SELECT feed_url FROM sources WHERE id = %(id)s", {"id": source_id})
     keys: list[bytes] = []
     with suppress(InvalidUrl):  # the target of a redirect may be longer than a URL may be
@@ -102,7 +98,6 @@ async def take_hold(conn: Connection, *, feed_url_key: bytes) -> Hold | None:
 
 
 async def forget_holds(conn: Connection, *, now: datetime) -> None:
-    """Delete holds that have ended."""
     statement = """
         DELETE FROM feed_holds WHERE NOT is_disabled AND (off_at IS NULL OR off_until <= %(now)s)
             AND (asked_until IS NULL OR asked_until <= %(now)s)

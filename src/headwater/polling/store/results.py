@@ -126,10 +126,8 @@ async def count_in(conn: Connection, *, source_id: SourceId, articles: int) -> N
 
 
 async def find_blocked_domain(conn: Connection, *, source_id: SourceId, host: str) -> str | None:
-    """The blocked domain that a host belongs to, for a source that was approved from a user's suggestion.
-
-    Sources of operators, and private ones of users, are not moderated.
-    """
+    """The blocked domain that a host belongs to, for a source that was approved from a user's suggestion. Sources of
+    operators, and private ones of users, are not moderated."""
     labels = host.split(".")
     statement = """
         SELECT domain FROM blocked_domains WHERE domain = ANY(%(domains)s::text[])

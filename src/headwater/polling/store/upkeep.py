@@ -7,7 +7,6 @@ from headwater.types import SourceId
 
 
 async def forget_events(conn: Connection, *, before: datetime, limit: int) -> int:
-    """Delete some of the polls before a time. Returns how many."""
     statement = """
         DELETE FROM poll_events
         WHERE ctid IN (SELECT ctid FROM poll_events WHERE at < %(before)s LIMIT %(limit)s)
@@ -17,7 +16,6 @@ async def forget_events(conn: Connection, *, before: datetime, limit: int) -> in
 
 
 async def forget_events_of(conn: Connection, *, source_id: SourceId, limit: int) -> int:
-    """Delete polls of a removed source. Returns how many."""
     statement = """
         DELETE FROM poll_events
         WHERE ctid = ANY(ARRAY(SELECT ctid FROM poll_events WHERE source_id = %(source_id)s LIMIT %(limit)s))
