@@ -58,9 +58,7 @@ class PageTurn:
         self._answered: list[Answered] = []
         self._closed: list[tuple[ClaimedUrl, Robots]] = []
         self._pages: list[NewBody] = []
-        self._pause = timedelta(0)
-        self._pages_pause = timedelta(0)
-        self._was_rate_limited = False
+        self._verdicts: list[Verdict] = []
         self._host_answers = False
         self._was_silent = False
         self._waited_s = 0.0
@@ -196,13 +194,12 @@ class PageTurn:
 
     def _note(self, url: ClaimedUrl, verdict: Verdict) -> None:
         self._answered.append(Answered(url, verdict.answer, self._clock()))
-        self._pause = max(self._pause, verdict.pause or timedelta(0))
-        self._pages_pause = max(self._pages_pause, verdict.pages_pause or timedelta(0))
-        self._was_rate_limited |= verdict.was_rate_limited
+        self._verdicts.append(verdict)
 
     def _result(self) -> TurnResult:
         now, gate, pace = self._clock(), self._gate, self._pace
-        pages_paused_until = now + self._pages_pause if self._pages_pause else None
+        pages_pause = max((one.pages_pause for one in self._verdicts if one.pages_pause), default=None)
+        pages_paused_until = now + pages_pause if pages_pause else None
         if self._closed and not self._answered:
             reopened = min(robots.expires_at for _, robots in self._closed)
             pages_paused_until = max(pages_paused_until or reopened, reopened)
@@ -211,14 +208,15 @@ class PageTurn:
             for url, robots in self._closed:
                 self._note(url, Verdict(FetchFailed("robots_unreachable", f"{robots.origin}/robots.txt fails.")))
         asked = wait_of(gate.asked_wait, self._host.pace, was_rate_limited=gate.was_rate_limited)
-        pause = max(self._pause, asked or timedelta(0))
+        pause = max((wait for wait in (asked, *(one.pause for one in self._verdicts)) if wait), default=None)
         paused_until = now + pause if pause else None
+        was_rate_limited = gate.was_rate_limited or any(one.was_rate_limited for one in self._verdicts)
         spaced = pace.last_at + pace.delay if pace.last_at else None  # with the Crawl-delay of a robots.txt just read
         return TurnResult(
             host=self._host, answered=self._answered, pages=self._pages, robots=gate.asked,
             robots_changed=gate.has_changed, last_request_at=pace.last_at, requests=pace.requests,
             blocked_until=max((at for at in (paused_until, spaced) if at), default=None), paused_until=paused_until,
-            pages_paused_until=pages_paused_until, was_rate_limited=self._was_rate_limited or gate.was_rate_limited,
+            pages_paused_until=pages_paused_until, was_rate_limited=was_rate_limited,
             answered_at=pace.last_at if self._host_answers else None,
             was_silent=self._was_silent and pace.requests > 0 and not self._host_answers,
             took=timedelta(seconds=time.monotonic() - self._started), waited=timedelta(seconds=self._waited_s),

@@ -34,17 +34,15 @@ class Closed(Exception):
 
 
 class Gate:
+    was_rate_limited = False
+    asked_wait: timedelta | None = None  # its Retry-After
+
     def __init__(
         self, known: Mapping[str, Robots], peek: Peek, clock: Clock, *, robot: str, crawl_delay_max: timedelta
     ) -> None:
-        self._known = known
-        self._robots = dict(known)
-        self._peek = peek
-        self._clock = clock
-        self._robot = robot
-        self._crawl_delay_max = crawl_delay_max
-        self.was_rate_limited = False
-        self.asked_wait: timedelta | None = None  # its Retry-After
+        self._known, self._robots = known, dict(known)
+        self._peek, self._clock = peek, clock
+        self._robot, self._crawl_delay_max = robot, crawl_delay_max
 
     async def robots(self, origin: str) -> Robots:
         """The current robots.txt. Raises Closed, and FetchError when the host has no address."""

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from math import isfinite
-from typing import NamedTuple
 
 from protego import Protego
 
@@ -40,20 +39,16 @@ def origin_of(url: str) -> str:
 def stripped(body: bytes) -> str:
     """The known lines of a robots.txt; of a web page in its place, nothing."""
     text = body[:FIRST_BYTES].decode("utf-8-sig", "replace").replace("\x00", "")
-    return "".join(f"{_NAMES[line.field]}: {line.value}\n" for line in _lines(text))
+    return "".join(f"{_NAMES[name]}: {value}\n" for name, value in _lines(text))
 
 
-class _RobotsLine(NamedTuple):
-    field: str
-    value: str
-
-
-def _lines(text: str) -> Iterator[_RobotsLine]:
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """The name and value of each known line."""
     for line in text.splitlines():
         match = _LINE.match(line[:_LINE_MOST])
         if match is not None:
             name = next(name for name in _NAMES if match[name] is not None)
-            yield _RobotsLine(name, match["value"].strip())
+            yield name, match["value"].strip()
 
 
 class Rules:
@@ -85,10 +80,10 @@ def rules_of(text: str, robot: str) -> Rules:
 def sitemaps_in(text: str, origin: str) -> Sequence[str]:
     """The sitemaps named in what `stripped` returned."""
     found: dict[str, None] = {}
-    for line in _lines(text):
-        if line.field == "sitemap" and line.value and len(found) < MOST_SITEMAPS:
+    for name, value in _lines(text):
+        if name == "sitemap" and value and len(found) < MOST_SITEMAPS:
             try:
-                found[parse_url(line.value, base=f"{origin}/robots.txt")] = None
+                found[parse_url(value, base=f"{origin}/robots.txt")] = None
             except InvalidUrl:
                 continue
     return tuple(found)
@@ -97,11 +92,10 @@ def sitemaps_in(text: str, origin: str) -> Sequence[str]:
 def _addressed(text: str, robot: str) -> Iterator[str]:
     """The lines with one name for all other robots: groups of thousands cost nothing."""
     before = ""
-    for line in _lines(text):
-        if line.field == "sitemap":
+    for name, value in _lines(text):
+        if name == "sitemap":
             continue
-        value = _addressee(line.value, robot) if line.field == "agent" else line.value
-        written = f"{_NAMES[line.field]}: {value}\n"
+        written = f"{_NAMES[name]}: {_addressee(value, robot) if name == 'agent' else value}\n"
         if written != before:
             yield written
         before = written

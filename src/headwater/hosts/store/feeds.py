@@ -23,30 +23,29 @@ async def claim(
     conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int, new_limit: int
 ) -> list[HeldHost]:
     """Claim hosts with a due feed; at most `new_limit` of them never answered, unless no others are ready."""
-    async with conn.cursor(binary=True, row_factory=args_row(HeldHost)) as cur:
-        await cur.execute(
-            f"""
-            WITH answering AS MATERIALIZED (
-                SELECT shard, host_id, feeds_ready_at FROM hosts
-                WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
-                ORDER BY feeds_ready_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-            ), new AS MATERIALIZED (
-                SELECT shard, host_id, feeds_ready_at FROM hosts
-                WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
-                ORDER BY feeds_ready_at
-                LIMIT greatest(%(new_limit)s, %(limit)s - (SELECT count(*) FROM answering))
-                FOR UPDATE SKIP LOCKED
-            ), ready AS MATERIALIZED (
-                SELECT shard, host_id FROM (SELECT * FROM new UNION ALL SELECT * FROM answering) AS both_kinds
-                ORDER BY feeds_ready_at LIMIT %(limit)s
-            )
-            UPDATE hosts SET lease = %(lease)s, free_at = %(leased_until)s, has_new_feed = false, claimed = 0,
-                strikes = strikes + (lease IS NOT NULL AND claimed > 0)::integer
-            FROM ready WHERE hosts.shard = ready.shard AND hosts.host_id = ready.host_id RETURNING {HELD}
-            """,
-            {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit, "new_limit": new_limit},
+    cur = conn.cursor(binary=True, row_factory=args_row(HeldHost))
+    statement = f"""
+        WITH answering AS MATERIALIZED (
+            SELECT shard, host_id, feeds_ready_at FROM hosts
+            WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
+            ORDER BY feeds_ready_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        ), new AS MATERIALIZED (
+            SELECT shard, host_id, feeds_ready_at FROM hosts
+            WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
+            ORDER BY feeds_ready_at
+            LIMIT greatest(%(new_limit)s, %(limit)s - (SELECT count(*) FROM answering))
+            FOR UPDATE SKIP LOCKED
+        ), ready AS MATERIALIZED (
+            SELECT shard, host_id FROM (SELECT * FROM new UNION ALL SELECT * FROM answering) AS both_kinds
+            ORDER BY feeds_ready_at LIMIT %(limit)s
         )
-        return await cur.fetchall()
+        UPDATE hosts SET lease = %(lease)s, free_at = %(leased_until)s, has_new_feed = false, claimed = 0,
+            strikes = strikes + (lease IS NOT NULL AND claimed > 0)::integer
+        FROM ready WHERE hosts.shard = ready.shard AND hosts.host_id = ready.host_id RETURNING {HELD}
+    """
+    values = {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit, "new_limit": new_limit}
+    await cur.execute(statement, values)
+    return await cur.fetchall()
 
 
 async def sleep(conn: Connection, *, lease: UUID, hosts: Sequence[HeldHost]) -> None:

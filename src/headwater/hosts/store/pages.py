@@ -44,40 +44,34 @@ async def claim(
 ) -> list[HeldHost]:
     """Claim up to so many ready hosts, for so many URLs of each; for one URL where the lease before was lost. LATERAL
     joins run in the order given: band by band, no more than is needed."""
-    async with conn.cursor(binary=True, row_factory=args_row(HeldHost)) as cur:
-        await cur.execute(
-            """
-            WITH ready AS MATERIALIZED (
-                SELECT free.*
-                FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
-                CROSS JOIN LATERAL (
-                    SELECT hosts.shard, host_id, pages_ready_at, free_at, lease IS NOT NULL AS was_lost,
-                        strikes + (lease IS NOT NULL AND claimed > 0)::integer AS strikes
-                    FROM hosts
-                    WHERE hosts.shard = part.shard AND hosts.band = part.band AND page_due_at < 'infinity'
-                        AND pages_ready_at <= %(now)s
-                        AND (feed_due_at > %(now)s OR feed_due_at <= %(feeds_first)s)
-                    ORDER BY pages_ready_at LIMIT %(hosts)s FOR UPDATE SKIP LOCKED
-                ) AS free
-                LIMIT %(hosts)s
-            )
-            UPDATE hosts SET lease = %(lease)s, free_at = %(leased_until)s, strikes = ready.strikes,
-                claimed = CASE WHEN ready.strikes = 0 THEN %(urls)s ELSE 1 END
-            FROM ready WHERE hosts.shard = ready.shard AND hosts.host_id = ready.host_id
-            RETURNING hosts.host_id, name, slowed, successes, robots_delay_ms, answered_at, hosts.strikes,
-                ready.pages_ready_at, CASE WHEN was_lost THEN ready.free_at END
-            """,
-            {
-                **parts(bands, shards),
-                "lease": lease,
-                "now": now,
-                "leased_until": leased_until,
-                "feeds_first": now - FEEDS_FIRST,
-                "hosts": hosts,
-                "urls": urls,
-            },
-        )  # fmt: skip
-        return await cur.fetchall()
+    cur = conn.cursor(binary=True, row_factory=args_row(HeldHost))
+    statement = """
+        WITH ready AS MATERIALIZED (
+            SELECT free.*
+            FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
+            CROSS JOIN LATERAL (
+                SELECT hosts.shard, host_id, pages_ready_at, free_at, lease IS NOT NULL AS was_lost,
+                    strikes + (lease IS NOT NULL AND claimed > 0)::integer AS strikes
+                FROM hosts
+                WHERE hosts.shard = part.shard AND hosts.band = part.band AND page_due_at < 'infinity'
+                    AND pages_ready_at <= %(now)s
+                    AND (feed_due_at > %(now)s OR feed_due_at <= %(feeds_first)s)
+                ORDER BY pages_ready_at LIMIT %(hosts)s FOR UPDATE SKIP LOCKED
+            ) AS free
+            LIMIT %(hosts)s
+        )
+        UPDATE hosts SET lease = %(lease)s, free_at = %(leased_until)s, strikes = ready.strikes,
+            claimed = CASE WHEN ready.strikes = 0 THEN %(urls)s ELSE 1 END
+        FROM ready WHERE hosts.shard = ready.shard AND hosts.host_id = ready.host_id
+        RETURNING hosts.host_id, name, slowed, successes, robots_delay_ms, answered_at, hosts.strikes,
+            ready.pages_ready_at, CASE WHEN was_lost THEN ready.free_at END
+    """
+    await cur.execute(
+        statement,
+        {**parts(bands, shards), "lease": lease, "now": now, "leased_until": leased_until,
+         "feeds_first": now - FEEDS_FIRST, "hosts": hosts, "urls": urls},
+    )  # fmt: skip
+    return await cur.fetchall()
 
 
 async def release(conn: Connection, *, releases: Sequence[Release]) -> None:

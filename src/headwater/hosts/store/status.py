@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one
 from headwater.hosts.decide import delay_of
@@ -11,6 +12,10 @@ from headwater.hosts.store.pages import EVERY_BAND, parts
 LOOKED_AT = 500  # hosts in each part of the queue, those that come next
 POLITE = timedelta(minutes=1)  # a shorter wait is the normal delay
 LONGEST_LEASE = timedelta(hours=1)
+_IS_POLLED: Final = """
+    feed_due_at < 'infinity' AND feeds_ready_at > %(now)s AND feeds_ready_at < %(until)s
+    AND lease IS NOT NULL AND claimed = 0
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +51,7 @@ class HostStatus:
 async def list_waiting(conn: Connection, *, now: datetime, limit: int) -> list[HostStatus]:
     """Hosts whose pages wait for more than the delay, the shortest wait first, among the thousands that are due next.
     They are found by an index, so the cost does not depend on the number of hosts."""
-    return await fetch_all(
-        conn,
-        HostStatus,
-        """
+    statement = """
         SELECT name, url_count, pages_ready_at AS ready_at, waiting.until AS not_before, false AS is_held,
             robots_delay_ms * interval '1 millisecond' AS robots_delay, slowed, unreachable_since,
             coalesce(paused_until > %(after)s, false) AS is_paused
@@ -67,9 +69,9 @@ async def list_waiting(conn: Connection, *, now: datetime, limit: int) -> list[H
             WHERE host_robots.shard = next.shard AND host_robots.host_id = next.host_id
         ) AS robots ON true
         WHERE lease IS NULL AND waiting.until > %(after)s ORDER BY waiting.until, name LIMIT %(limit)s
-        """,
-        {**parts(EVERY_BAND, ALL_SHARDS), "after": now + POLITE, "look": LOOKED_AT, "limit": limit},
-    )
+    """
+    values = {**parts(EVERY_BAND, ALL_SHARDS), "after": now + POLITE, "look": LOOKED_AT, "limit": limit}
+    return await fetch_all(conn, HostStatus, statement, values)
 
 
 async def find_status(conn: Connection, *, name: str, now: datetime) -> HostStatus | None:
@@ -89,15 +91,10 @@ async def find_status(conn: Connection, *, name: str, now: datetime) -> HostStat
 
 async def find_busy(conn: Connection, *, now: datetime) -> set[str]:
     """Which stages hold hosts: `polling`, which includes borrowed hosts, and `fetching`."""
-    statement = """
+    statement = f"""
         SELECT 'polling'
-        WHERE EXISTS (
-            SELECT FROM hosts WHERE feed_due_at < 'infinity' AND answered_at IS NULL
-                AND feeds_ready_at > %(now)s AND feeds_ready_at < %(until)s AND lease IS NOT NULL AND claimed = 0
-        ) OR EXISTS (
-            SELECT FROM hosts WHERE feed_due_at < 'infinity' AND answered_at IS NOT NULL
-                AND feeds_ready_at > %(now)s AND feeds_ready_at < %(until)s AND lease IS NOT NULL AND claimed = 0
-        )
+        WHERE EXISTS (SELECT FROM hosts WHERE {_IS_POLLED} AND answered_at IS NULL)
+            OR EXISTS (SELECT FROM hosts WHERE {_IS_POLLED} AND answered_at IS NOT NULL)
         UNION ALL
         SELECT 'fetching'
         WHERE EXISTS (
@@ -108,7 +105,5 @@ async def find_busy(conn: Connection, *, now: datetime) -> set[str]:
                 AND pages_ready_at > %(now)s AND pages_ready_at < %(until)s AND lease IS NOT NULL AND claimed > 0
         )
     """
-    found = await fetch_column(
-        conn, statement, {"now": now, "until": now + LONGEST_LEASE, **parts(EVERY_BAND, ALL_SHARDS)}
-    )
-    return set(found)
+    values = {"now": now, "until": now + LONGEST_LEASE, **parts(EVERY_BAND, ALL_SHARDS)}
+    return set(await fetch_column(conn, statement, values))

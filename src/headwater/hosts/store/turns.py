@@ -21,35 +21,30 @@ async def take(
     conn: Connection, *, host: str, lease: UUID, now: datetime, leased_until: datetime, through_pause: bool = False
 ) -> HeldHost | None:
     """Hold this host if it is free. A pause of the breaker may be ignored."""
-    async with conn.cursor(row_factory=args_row(HeldHost)) as cur:
-        await cur.execute(
-            f"""
-            INSERT INTO hosts (shard, host_id, name, lease, free_at)
-            VALUES (%(shard)s, %(host_id)s, %(name)s, %(lease)s, %(leased_until)s)
-            ON CONFLICT ON CONSTRAINT hosts_pkey DO UPDATE
-            SET lease = excluded.lease, free_at = excluded.free_at, claimed = 0,
-                strikes = hosts.strikes + (hosts.lease IS NOT NULL AND hosts.claimed > 0)::integer
-            WHERE (hosts.lease IS NULL OR hosts.free_at <= %(now)s) AND hosts.not_before <= %(now)s
-                AND (%(through_pause)s OR coalesce(hosts.paused_until, '-infinity') <= %(now)s)
-            RETURNING {HELD}
-            """,
-            {
-                **host_key(host),
-                "name": host,
-                "lease": lease,
-                "now": now,
-                "leased_until": leased_until,
-                "through_pause": through_pause,
-            },
-        )  # fmt: skip
-        return await cur.fetchone()
+    cur = conn.cursor(row_factory=args_row(HeldHost))
+    statement = f"""
+        INSERT INTO hosts (shard, host_id, name, lease, free_at)
+        VALUES (%(shard)s, %(host_id)s, %(name)s, %(lease)s, %(leased_until)s)
+        ON CONFLICT ON CONSTRAINT hosts_pkey DO UPDATE
+        SET lease = excluded.lease, free_at = excluded.free_at, claimed = 0,
+            strikes = hosts.strikes + (hosts.lease IS NOT NULL AND hosts.claimed > 0)::integer
+        WHERE (hosts.lease IS NULL OR hosts.free_at <= %(now)s) AND hosts.not_before <= %(now)s
+            AND (%(through_pause)s OR coalesce(hosts.paused_until, '-infinity') <= %(now)s)
+        RETURNING {HELD}
+    """
+    await cur.execute(
+        statement,
+        {**host_key(host), "name": host, "lease": lease, "now": now, "leased_until": leased_until,
+         "through_pause": through_pause},
+    )  # fmt: skip
+    return await cur.fetchone()
 
 
 async def find_host(conn: Connection, *, name: str) -> HeldHost | None:
     """What a claim of this host would return; no lease is taken."""
-    async with conn.cursor(row_factory=args_row(HeldHost)) as cur:
-        await cur.execute(f"SELECT {HELD} FROM hosts WHERE shard = %(shard)s AND host_id = %(host_id)s", host_key(name))
-        return await cur.fetchone()
+    cur = conn.cursor(row_factory=args_row(HeldHost))
+    await cur.execute(f"SELECT {HELD} FROM hosts WHERE shard = %(shard)s AND host_id = %(host_id)s", host_key(name))
+    return await cur.fetchone()
 
 
 async def reserve(conn: Connection, *, host: str) -> datetime | None:
