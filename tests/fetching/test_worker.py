@@ -79,7 +79,7 @@ class Crawl:
 
     async def outcomes(self) -> dict[str, str]:
         """What one turn came to, by URL."""
-        return {one.url.url: outcome_name(one.answer) for harvest in await self.turn() for one in harvest.answered}
+        return {one.url.url: outcome_name(one) for harvest in await self.turn() for one in harvest.answered}
 
     async def find(self, url: str) -> FrontierUrl | None:
         async with self.database.transaction() as conn:

@@ -382,7 +382,7 @@ async def test_one_host_of_each_site_is_probed_the_site_asked_longest_ago_first(
     for host, hours in asked.items():
         await conn.execute("UPDATE hosts SET not_before = %s WHERE name = %s", (START - hours * HOUR, host))
 
-    probes = await feed_claims.list_probes(conn, now=START, known_for=timedelta(days=7), limit=10)
+    probes = await feed_claims.list_probes(conn, now=START, limit=10)
 
     assert [ids[probe] for probe in probes[:3]] == ["www.b.example", "c.example", "a.example"]
     assert [ids[probe].endswith("crowd.example") for probe in probes] == [False, False, False, True]
@@ -399,8 +399,8 @@ async def test_only_hosts_known_to_answer_are_probed_the_one_asked_longest_ago_f
     await conn.execute("UPDATE feed_state SET asked_until = %s WHERE host = 'waiting.example'", (START + HOUR,))
     await feed_schedule.turn_off(conn, source_id=ids["off"], at=START, reason="gone", until=START + HOUR)
 
-    probes = await feed_claims.list_probes(conn, now=START, known_for=timedelta(days=7), limit=10)
-    much_later = await feed_claims.list_probes(conn, now=START + 1000 * HOUR, known_for=timedelta(days=7), limit=1)
+    probes = await feed_claims.list_probes(conn, now=START, limit=10)
+    much_later = await feed_claims.list_probes(conn, now=START + 1000 * HOUR, limit=1)
 
     assert list(probes) == [ids["known-too"], ids["known"]]
     assert len(much_later) == 1  # in a long outage nobody has answered for long

@@ -81,11 +81,8 @@ async def done(conn: Connection, *, bodies: Sequence[ClaimedBody]) -> list[UUID]
 
 
 async def oldest_ready_at(conn: Connection, *, kind: PageKind, now: datetime) -> datetime | None:
-    return await fetch_value(
-        conn,
-        "SELECT ready_at FROM bodies WHERE kind = %(kind)s AND ready_at <= %(now)s ORDER BY ready_at LIMIT 1",
-        {"kind": kind.value, "now": now},
-    )
+    statement = "SELECT ready_at FROM bodies WHERE kind = %(kind)s AND ready_at <= %(now)s ORDER BY ready_at LIMIT 1"
+    return await fetch_value(conn, statement, {"kind": kind.value, "now": now})
 
 
 async def forget_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:

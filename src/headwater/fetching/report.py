@@ -5,16 +5,7 @@ from typing import assert_never
 
 from headwater.fetching.types import TurnResult
 from headwater.frontier.decide import after
-from headwater.frontier.types import (
-    Answer,
-    Answered,
-    Fetched,
-    FetchFailed,
-    FrontierOptions,
-    Hopeless,
-    Redirected,
-    Unchanged,
-)
+from headwater.frontier.types import Answered, Fetched, FetchFailed, FrontierOptions, Hopeless, Redirected, Unchanged
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 
@@ -24,7 +15,7 @@ log = get_logger()
 def report(result: TurnResult, options: FrontierOptions) -> None:
     """One log entry for each URL, and one for a paused host."""
     for answered in result.answered:
-        metrics.FETCHES.labels(outcome=outcome_name(answered.answer)).inc()
+        metrics.FETCHES.labels(outcome=outcome_name(answered)).inc()
         _log_answer(answered, result.waits_until, options)
     for robots in result.robots:
         outcome = "unreachable" if robots.unreachable_since else "rules" if robots.body else "none"
@@ -36,8 +27,8 @@ def report(result: TurnResult, options: FrontierOptions) -> None:
     log.debug("host released", host=result.host.host, answered=len(result.answered), took_ms=took_ms)
 
 
-def outcome_name(answer: Answer) -> str:
-    match answer:
+def outcome_name(answered: Answered) -> str:
+    match answered.answer:
         case Fetched():
             return "fetched"
         case Unchanged():
@@ -47,7 +38,7 @@ def outcome_name(answer: Answer) -> str:
         case FetchFailed(reason=reason) | Hopeless(reason=reason):
             return reason
         case _:
-            assert_never(answer)
+            assert_never(answered.answer)
 
 
 def _log_answer(answered: Answered, blocked_until: datetime | None, options: FrontierOptions) -> None:

@@ -23,10 +23,8 @@ async def wanting_sitemaps(conn: Connection, *, sources: Sequence[SourceId]) -> 
 
 async def find_submitters(conn: Connection, *, source_ids: Sequence[SourceId]) -> dict[SourceId, UserId]:
     """The users who added these sources; sources of operators are left out."""
-    cur = await conn.execute(
-        "SELECT id, submitted_by FROM sources WHERE id = ANY(%(ids)s::uuid[]) AND submitted_by IS NOT NULL",
-        {"ids": list(source_ids)},
-    )
+    statement = "SELECT id, submitted_by FROM sources WHERE id = ANY(%(ids)s::uuid[]) AND submitted_by IS NOT NULL"
+    cur = await conn.execute(statement, {"ids": list(source_ids)})
     return {SourceId(source_id): UserId(user_id) for source_id, user_id in await cur.fetchall()}
 
 

@@ -201,8 +201,7 @@ class PageTurn:
         pages_pause = max((one.pages_pause for one in self._verdicts if one.pages_pause), default=None)
         pages_paused_until = now + pages_pause if pages_pause else None
         if self._closed and not self._answered:
-            reopened = min(robots.expires_at for _, robots in self._closed)
-            pages_paused_until = max(pages_paused_until or reopened, reopened)
+            pages_paused_until = min(robots.expires_at for _, robots in self._closed)
         elif self._closed:
             # The host works under another scheme or port, where these URLs would only be in the way.
             for url, robots in self._closed:

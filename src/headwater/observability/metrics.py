@@ -91,6 +91,4 @@ ALERT_MESSAGES = Counter(
     "headwater_alert_messages_total", "Messages about incidents, by channel and outcome.", ["channel", "outcome"]
 )
 
-
-def render_metrics() -> bytes:
-    return generate_latest()
+render_metrics = generate_latest

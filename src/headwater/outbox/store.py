@@ -122,9 +122,8 @@ async def stop_listening(conn: Connection) -> int:
 
 async def refill(conn: Connection) -> bool:
     """Queue all content again. False if no index is registered."""
-    cur = await conn.execute(
-        "UPDATE outbox_listening SET since = pg_current_xact_id(), filled_to = NULL, filled_at = NULL"
-    )
+    statement = "UPDATE outbox_listening SET since = pg_current_xact_id(), filled_to = NULL, filled_at = NULL"
+    cur = await conn.execute(statement)
     return cur.rowcount == 1
 
 

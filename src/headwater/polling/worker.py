@@ -20,15 +20,7 @@ from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.hosts.breaker import HostDecision
 from headwater.hosts.decide import delay_of, pace_after, wait_of
 from headwater.hosts.keys import host_id_of
-from headwater.hosts.outage import (
-    KNOWN_FOR,
-    OURS,
-    OUTAGE_PROBE,
-    OUTAGE_SITES,
-    OUTAGE_WINDOW,
-    OutageDetector,
-    OutageReporter,
-)
+from headwater.hosts.outage import OURS, OUTAGE_PROBE, OUTAGE_SITES, OUTAGE_WINDOW, OutageDetector, OutageReporter
 from headwater.hosts.store import feeds as feed_hosts
 from headwater.hosts.store.waking import lock, wake_for_pages
 from headwater.hosts.turns import OwnHost, Turns
@@ -150,7 +142,7 @@ class Poller:
             return ()
         self._probe_at = now + OUTAGE_PROBE
         async with self._database.transaction() as conn:
-            chosen = await claims.list_probes(conn, now=now, known_for=KNOWN_FOR, limit=limit)
+            chosen = await claims.list_probes(conn, now=now, limit=limit)
         return await self._claim_chosen(chosen)
 
     async def _claim_chosen(self, chosen: Sequence[SourceId]) -> Sequence[ClaimedFeed]:

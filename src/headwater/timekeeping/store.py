@@ -7,9 +7,8 @@ from headwater.timekeeping.decide import DEFAULT_CLOCK_OPTIONS, ClockState
 
 
 async def read(conn: Connection) -> ClockState:
-    found = await fetch_one(
-        conn, ClockState, "SELECT trusted_at, latest_at, clock_timestamp() AS database_now FROM clock_state"
-    )
+    statement = "SELECT trusted_at, latest_at, clock_timestamp() AS database_now FROM clock_state"
+    found = await fetch_one(conn, ClockState, statement)
     assert found is not None, "a migration inserts the row"
     return found
 

@@ -9,16 +9,7 @@ from headwater.db import Connection
 from headwater.errors import InvalidUrl
 from headwater.frontier.decide import recrawl
 from headwater.frontier.keys import UrlKey, locate, url_key_of
-from headwater.frontier.store.tables import (
-    GIVEN_KEYS,
-    IS_GIVEN,
-    KIND_OF,
-    KNOWN_HOST,
-    UrlChanges,
-    key_columns,
-    write_changes,
-    write_counts,
-)
+from headwater.frontier.store.tables import GIVEN_KEYS, IS_GIVEN, KIND_OF, UrlChanges, key_columns, write_changes
 from headwater.frontier.types import DEFAULTS, FrontierOptions, Settled
 from headwater.hosts.arrays import numbers, texts, times
 from headwater.hosts.keys import host_id_of, shard_of
@@ -57,7 +48,7 @@ async def settle(
             changes.move(source_id, "f", "d")
         pages.append((key, page, interval, next_fetch_at))
         if next_fetch_at is not None and (due_at is None or next_fetch_at < due_at):
-            changes.wakes.append(Wake(KNOWN_HOST, key.host_id, band, next_fetch_at, 0))
+            changes.wake(key.host_id, band, next_fetch_at)
     if pages:
         await _settle(conn, pages=pages)
         await write_changes(conn, changes=changes)
@@ -199,7 +190,7 @@ async def set_sources(conn: Connection, *, sources: Mapping[UUID, SourceId | Non
     for before, after, letter in await cur.fetchall():
         changes.count(before, letter, -1)
         changes.count(after, letter, 1)
-    await write_counts(conn, changes=changes)
+    await write_changes(conn, changes=changes)
 
 
 async def find_submitted(conn: Connection, *, urls: Sequence[str], except_for: SourceId | None = None) -> set[str]:

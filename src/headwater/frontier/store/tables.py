@@ -23,7 +23,6 @@ ORIGIN_OF = {letter: origin for origin, letter in ORIGIN_LETTER.items()}
 KIND_LETTER = {PageKind.ARTICLE: "a", PageKind.SITEMAP: "x", PageKind.LIST: "l"}
 KIND_OF = {letter: kind for kind, letter in KIND_LETTER.items()}
 COUNTED = ("p", "f", "r", "d")
-KNOWN_HOST = ""  # the name in a Wake of a host that has a row
 
 GIVEN_KEYS: Final = """
     unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(url_ids)s::bigint[]) AS given (shard, host_id, url_id)
@@ -58,12 +57,15 @@ class UrlChanges:
 
     def remove(self, host_id: int, source_id: UUID | None, letter: str) -> None:
         self.count(source_id, letter, -1)
-        self.wakes.append(Wake(KNOWN_HOST, host_id, LAST_BAND, None, -1))
+        self.wake(host_id, LAST_BAND, None, -1)
 
     def requeue(self, host_id: int, source_id: UUID | None, band: int, now: datetime, before: str) -> None:
         """Count a URL as pending, due now."""
         self.move(source_id, before, "p")
-        self.wakes.append(Wake(KNOWN_HOST, host_id, band, now, 0))
+        self.wake(host_id, band, now)
+
+    def wake(self, host_id: int, band: int, due_at: datetime | None, more: int = 0) -> None:
+        self.wakes.append(Wake("", host_id, band, due_at, more))  # without a name: it has a row
 
     def add(self, other: "UrlChanges") -> None:
         self.wakes += other.wakes

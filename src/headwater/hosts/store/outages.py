@@ -36,9 +36,5 @@ async def report_outage(conn: Connection, *, worker: UUID, stage: str, now: date
 
 async def list_outages(conn: Connection, *, now: datetime) -> list[Outage]:
     """Current outages, the longest first."""
-    return await fetch_all(
-        conn,
-        Outage,
-        "SELECT stage, since FROM own_outages WHERE seen_at >= %(after)s ORDER BY since",
-        {"after": now - FRESH},
-    )
+    statement = "SELECT stage, since FROM own_outages WHERE seen_at >= %(after)s ORDER BY since"
+    return await fetch_all(conn, Outage, statement, {"after": now - FRESH})

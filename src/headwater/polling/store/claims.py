@@ -1,11 +1,12 @@
 """Claiming due feeds, each with its host, and what is waiting."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
+from headwater.hosts.outage import KNOWN_FOR
 from headwater.hosts.store import feeds as feed_hosts
 from headwater.hosts.store import turns
 from headwater.polling.store.rows import ClaimRow, claimed_feed
@@ -88,7 +89,7 @@ async def list_due_of_others(
     return await fetch_column(conn, statement, {"now": now, "readers": list(readers), "limit": limit})
 
 
-async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, limit: int) -> Sequence[SourceId]:
+async def list_probes(conn: Connection, *, now: datetime, limit: int) -> Sequence[SourceId]:
     """Feeds, due or not, whose polls show whether our own network works: one for each of some hosts known to answer.
 
     A host counts as known for so long after its last answer, measured from the last answer of any host: during a long
@@ -119,7 +120,7 @@ async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, 
         JOIN (SELECT site, max(not_before) AS asked_at FROM known GROUP BY site) AS sites USING (site)
         ORDER BY asked_at, source_id LIMIT %(limit)s
     """
-    return await fetch_column(conn, statement, {"now": now, "known_for": known_for, "limit": limit})
+    return await fetch_column(conn, statement, {"now": now, "known_for": KNOWN_FOR, "limit": limit})
 
 
 async def claim_one(

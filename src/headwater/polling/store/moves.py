@@ -11,12 +11,8 @@ from headwater.types import SourceId
 
 async def list_moved(conn: Connection, *, limit: int) -> Sequence[MovedFeed]:
     """Feeds whose permanent redirect is to be adopted."""
-    return await fetch_all(
-        conn,
-        MovedFeed,
-        "SELECT source_id, adopt_url AS url FROM feed_state WHERE adopt_url IS NOT NULL LIMIT %(limit)s",
-        {"limit": limit},
-    )
+    statement = "SELECT source_id, adopt_url AS url FROM feed_state WHERE adopt_url IS NOT NULL LIMIT %(limit)s"
+    return await fetch_all(conn, MovedFeed, statement, {"limit": limit})
 
 
 async def is_moving(conn: Connection, *, moved: MovedFeed) -> bool:
@@ -45,24 +41,17 @@ async def adopt(conn: Connection, *, source_id: SourceId, feed_url: str, host: s
 
 
 async def stay(conn: Connection, *, source_id: SourceId) -> None:
-    await conn.execute(
-        "UPDATE feed_state SET adopt_url = NULL, moved_url = NULL WHERE source_id = %(source_id)s",
-        {"source_id": source_id},
-    )
+    statement = "UPDATE feed_state SET adopt_url = NULL, moved_url = NULL WHERE source_id = %(source_id)s"
+    await conn.execute(statement, {"source_id": source_id})
 
 
 async def list_lost(conn: Connection, *, limit: int) -> Sequence[LostFeed]:
     """Feeds whose URL is not a feed any more, for rediscovery."""
-    return await fetch_all(
-        conn,
-        LostFeed,
-        "SELECT source_id, feed_url FROM feed_state WHERE needs_rediscovery LIMIT %(limit)s",
-        {"limit": limit},
-    )
+    statement = "SELECT source_id, feed_url FROM feed_state WHERE needs_rediscovery LIMIT %(limit)s"
+    return await fetch_all(conn, LostFeed, statement, {"limit": limit})
 
 
 async def found_or_not(conn: Connection, *, source_id: SourceId) -> None:
     """Rediscovery of this feed is finished."""
-    await conn.execute(
-        "UPDATE feed_state SET needs_rediscovery = false WHERE source_id = %(source_id)s", {"source_id": source_id}
-    )
+    statement = "UPDATE feed_state SET needs_rediscovery = false WHERE source_id = %(source_id)s"
+    await conn.execute(statement, {"source_id": source_id})

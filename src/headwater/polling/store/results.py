@@ -119,10 +119,8 @@ async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason:
 
 
 async def count_in(conn: Connection, *, source_id: SourceId, articles: int) -> None:
-    await conn.execute(
-        "UPDATE feed_state SET article_count = article_count + %(articles)s WHERE source_id = %(source_id)s",
-        {"source_id": source_id, "articles": articles},
-    )
+    statement = "UPDATE feed_state SET article_count = article_count + %(articles)s WHERE source_id = %(source_id)s"
+    await conn.execute(statement, {"source_id": source_id, "articles": articles})
 
 
 async def find_blocked_domain(conn: Connection, *, source_id: SourceId, host: str) -> str | None:

@@ -95,9 +95,8 @@ async def apply_interval(conn: Connection, *, source_id: SourceId, interval: tim
 
 async def off_until(conn: Connection, *, source_id: SourceId) -> tuple[bool, datetime | None]:
     """Whether the feed is disabled, and until when; None if only a user can enable it."""
-    cur = await conn.execute(
-        "SELECT off_at IS NOT NULL, off_until FROM feed_state WHERE source_id = %(source_id)s", {"source_id": source_id}
-    )
+    statement = "SELECT off_at IS NOT NULL, off_until FROM feed_state WHERE source_id = %(source_id)s"
+    cur = await conn.execute(statement, {"source_id": source_id})
     return await cur.fetchone() or (False, None)
 
 
