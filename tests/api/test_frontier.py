@@ -10,7 +10,7 @@ from httpx import AsyncClient
 from headwater.asgi.handlers import decode_cursor, encode_cursor
 from headwater.db import Database
 from headwater.frontier.store import claims, queue
-from headwater.frontier.types import Answered, FetchFailed, Hopeless, HostAnswer, Origin, Submission
+from headwater.frontier.types import Answered, FetchFailed, GivenUp, HostAnswer, Origin, Submission
 from headwater.types import SourceId
 from tests.api.conftest import FRONTIER
 from tests.clock import START, MovableClock
@@ -34,7 +34,7 @@ async def listed(api: AsyncClient, **wanted: Any) -> list[str]:
 
 async def let_all_fail(database: Database, clock: MovableClock, *, hopeless: bool = False) -> None:
     """A fetcher comes by and has no luck."""
-    answer = Hopeless("gone", "410") if hopeless else FetchFailed("timeout", "it took too long")
+    answer = GivenUp("gone", "410") if hopeless else FetchFailed("timeout", "it took too long")
     async with database.as_system() as conn:
         until = clock() + timedelta(minutes=1)
         hosts = await claims.claim(conn, lease=uuid4(), now=clock(), leased_until=until, hosts=100, urls_per_host=100)

@@ -6,7 +6,7 @@ import pytest
 
 from headwater.fetching.classify import classify, classify_error
 from headwater.fetching.types import Verdict
-from headwater.frontier.types import Fetched, FetchFailed, Hopeless, Unchanged
+from headwater.frontier.types import Fetched, FetchFailed, GivenUp, Unchanged
 from headwater.net import FetchError, FetchFailure, Response
 from headwater.types import PageKind
 from tests.clock import START
@@ -23,7 +23,7 @@ def verdict_of(status: int, body: bytes = PAGE, *, slowed: int = 0, etag: str | 
 
 
 def reason_of(verdict: Verdict) -> tuple[str, str]:
-    assert isinstance(verdict.answer, FetchFailed | Hopeless)
+    assert isinstance(verdict.answer, FetchFailed | GivenUp)
     return type(verdict.answer).__name__, verdict.answer.reason
 
 
@@ -38,9 +38,9 @@ def reason_of(verdict: Verdict) -> tuple[str, str]:
         (400, ("FetchFailed", "bad_request")),
         (401, ("FetchFailed", "unauthorized")),
         (403, ("FetchFailed", "forbidden")),
-        (404, ("Hopeless", "not_found")),
+        (404, ("GivenUp", "not_found")),
         (408, ("FetchFailed", "timeout")),
-        (410, ("Hopeless", "gone")),
+        (410, ("GivenUp", "gone")),
         (418, ("FetchFailed", "bad_request")),
         (425, ("FetchFailed", "upstream_failure")),
         (426, ("FetchFailed", "bad_request")),
@@ -125,11 +125,11 @@ def test_retry_after_is_heard_with_any_status() -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"%PDF-1.4", ("Hopeless", "not_html")),
-        (b"PK\x03\x04", ("Hopeless", "not_html")),
-        (b"\x89PNG\r\n\x1a\n", ("Hopeless", "not_html")),
-        (b"MZ\x90\x00", ("Hopeless", "not_html")),
-        (b"<rss>", ("Hopeless", "not_html")),
+        (b"%PDF-1.4", ("GivenUp", "not_html")),
+        (b"PK\x03\x04", ("GivenUp", "not_html")),
+        (b"\x89PNG\r\n\x1a\n", ("GivenUp", "not_html")),
+        (b"MZ\x90\x00", ("GivenUp", "not_html")),
+        (b"<rss>", ("GivenUp", "not_html")),
         (b"", ("FetchFailed", "empty")),
     ],
 )
@@ -161,7 +161,7 @@ def test_a_picture_in_place_of_a_sitemap_is_called_so() -> None:
 
     verdict = classify(a_url(kind=PageKind.SITEMAP), a_host(), response, START)
 
-    assert reason_of(verdict) == ("Hopeless", "not_a_sitemap")
+    assert reason_of(verdict) == ("GivenUp", "not_a_sitemap")
 
 
 @pytest.mark.parametrize(
@@ -170,10 +170,10 @@ def test_a_picture_in_place_of_a_sitemap_is_called_so() -> None:
         (FetchFailure.TIMEOUT, ("FetchFailed", "timeout"), MINUTE),
         (FetchFailure.NETWORK, ("FetchFailed", "network"), MINUTE),
         (FetchFailure.DNS, ("FetchFailed", "dns"), MINUTE),
-        (FetchFailure.TOO_LARGE, ("Hopeless", "too_large"), None),
+        (FetchFailure.TOO_LARGE, ("GivenUp", "too_large"), None),
         (FetchFailure.REDIRECT_LOOP, ("FetchFailed", "redirect_loop"), None),
         (FetchFailure.BAD_ENCODING, ("FetchFailed", "bad_encoding"), None),
-        (FetchFailure.BLOCKED, ("Hopeless", "ssrf_blocked"), None),
+        (FetchFailure.BLOCKED, ("GivenUp", "ssrf_blocked"), None),
     ],
 )
 def test_every_failure_has_its_answer(kind: FetchFailure, reason: tuple[str, str], pause: timedelta | None) -> None:
@@ -184,5 +184,5 @@ def test_every_failure_has_its_answer(kind: FetchFailure, reason: tuple[str, str
     assert reason_of(verdict) == reason_of(of_the_page) == reason
     assert (of_the_page.pause, of_the_page.ends_turn) == (None, False)
     assert (verdict.pause, verdict.ends_turn) == (pause, pause is not None)
-    assert isinstance(verdict.answer, FetchFailed | Hopeless)
+    assert isinstance(verdict.answer, FetchFailed | GivenUp)
     assert verdict.answer.detail == "It  broke ?."

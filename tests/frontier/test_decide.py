@@ -16,7 +16,7 @@ from headwater.frontier.types import (
     Fetched,
     FetchFailed,
     FrontierOptions,
-    Hopeless,
+    GivenUp,
     Origin,
     Redirected,
     Status,
@@ -203,9 +203,9 @@ def test_the_last_retry_is_not_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [FetchFailed("timeout", "x" * 900), Hopeless("gone", "x" * 900)], ids=["fails", "dead"]
+    "answer", [FetchFailed("timeout", "x" * 900), GivenUp("gone", "x" * 900)], ids=["fails", "dead"]
 )
-def test_an_error_is_cut_to_500_characters_and_keeps_when_it_began(answer: FetchFailed | Hopeless) -> None:
+def test_an_error_is_cut_to_500_characters_and_keeps_when_it_began(answer: FetchFailed | GivenUp) -> None:
     first = decide.after(URL, answer, START, OPTIONS)
     later = decide.after(replace(URL, failing_since=START - HOUR), answer, START, OPTIONS)
 
@@ -292,7 +292,7 @@ def test_a_changed_page_is_fetched_twice_as_often_and_an_unchanged_one_half_as_o
 
 
 def test_a_hopeless_failure_makes_a_url_dead_at_once() -> None:
-    plan = decide.after(URL, Hopeless("not_html", "application/pdf"), START, OPTIONS)
+    plan = decide.after(URL, GivenUp("not_html", "application/pdf"), START, OPTIONS)
 
     assert (plan.status, plan.next_fetch_at, plan.error) == (Status.DEAD, None, "not_html: application/pdf")
 

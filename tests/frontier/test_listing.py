@@ -7,7 +7,7 @@ import pytest
 
 from headwater.db import Connection
 from headwater.frontier.store import changes, claims, listing, queue
-from headwater.frontier.types import Hopeless, Origin, Status, Submission, UrlFilter
+from headwater.frontier.types import GivenUp, Origin, Status, Submission, UrlFilter
 from headwater.ids import new_id
 from headwater.types import PageCursor, SourceId
 from tests.builders import a_source
@@ -91,7 +91,7 @@ async def test_filters_are_combined(conn: Connection) -> None:
 
 async def test_each_status_is_shown(conn: Connection) -> None:
     await submit(conn, PAGE)
-    await ask_all(conn, Hopeless("robots_blocked", ""))
+    await ask_all(conn, GivenUp("robots_blocked", ""))
     await submit(conn, "https://example.org/")
     await claim(conn)
 

@@ -6,7 +6,7 @@ import pytest
 
 from headwater.db import Connection
 from headwater.frontier.store import changes
-from headwater.frontier.types import Hopeless, Status
+from headwater.frontier.types import GivenUp, Status
 from headwater.hosts.store import robots as robots_store
 from headwater.hosts.types import Robots
 from tests.clock import START
@@ -15,7 +15,7 @@ from tests.frontier.builders import PAGE, ask_all, claim, counted, found, submit
 pytestmark = pytest.mark.database
 
 ORIGIN = "https://example.com"
-BLOCKED = Hopeless("robots_blocked", "Disallow: /")
+BLOCKED = GivenUp("robots_blocked", "Disallow: /")
 
 
 def robots(body: str | None = "User-agent: *\nDisallow: /", **more: object) -> Robots:
@@ -73,6 +73,6 @@ async def test_a_blocked_url_is_dead_until_the_rules_change(conn: Connection) ->
 
 async def test_a_url_that_is_dead_for_another_reason_stays_dead(conn: Connection) -> None:
     await submit(conn, PAGE)
-    await ask_all(conn, Hopeless("gone", "410"))
+    await ask_all(conn, GivenUp("gone", "410"))
 
     assert await changes.revive_blocked(conn, host="example.com", now=START) == 0

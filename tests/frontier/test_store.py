@@ -11,7 +11,7 @@ from headwater.frontier.types import (
     Fate,
     FetchFailed,
     FrontierOptions,
-    Hopeless,
+    GivenUp,
     Origin,
     Redirected,
     Settled,
@@ -42,7 +42,7 @@ from tests.frontier.builders import (
 pytestmark = pytest.mark.database
 
 DAY = timedelta(days=1)
-GONE = Hopeless("gone", "410")
+GONE = GivenUp("gone", "410")
 DOWN = FetchFailed("upstream_failure", "503")
 
 

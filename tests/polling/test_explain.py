@@ -95,4 +95,4 @@ def test_a_move_is_told_before_and_when_it_is_believed() -> None:
     told = [story(moved, step.decision) for step in play("default", [moved] * 30)]
 
     assert told[0] == "It has moved to https://new.example/feed; its URL is changed after three polls over a day."
-    assert told[-1] == "Three polls over a day say that it has moved to https://new.example/feed: its URL is changed."
+    assert told[-1] == "Three polls over a day found that it has moved to https://new.example/feed: its URL is changed."

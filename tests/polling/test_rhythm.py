@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.polling.rhythm import Rhythm, next_after_success, rhythm_of, wants_full_answer
+from headwater.polling.rhythm import Rhythm, needs_full_response, next_after_success, rhythm_of
 from headwater.polling.types import FeedState, Hints, Polled, ReadFeed
 from tests.builders import a_read_feed, an_article
 from tests.clock import START
@@ -250,14 +250,14 @@ def test_of_a_week_with_one_hour_in_it_that_hour_is_found() -> None:
 def test_a_full_answer_is_asked_for_once_a_week(full_ago: timedelta | None, wanted: bool) -> None:
     state = replace(a_state(), last_full_at=START - full_ago if full_ago else None)
 
-    assert wants_full_answer(state, START) is wanted
+    assert needs_full_response(state, START) is wanted
 
 
 @given(st.timedeltas(min_value=OPTIONS.interval_min, max_value=OPTIONS.interval_max))
 def test_between_two_full_answers_lies_no_more_than_a_week(wait: timedelta) -> None:
     state, now = replace(a_state(), last_full_at=START), START
 
-    while not wants_full_answer(state, now):
+    while not needs_full_response(state, now):
         now += wait
 
     assert now - START <= 7 * DAY

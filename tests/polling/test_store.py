@@ -215,8 +215,8 @@ async def test_every_poll_leaves_an_event_that_is_forgotten_in_time(conn: Connec
     rows = await (
         await conn.execute("SELECT source_id, at, outcome, status, bytes, took_ms, new_articles FROM poll_events")
     ).fetchall()
-    kept = await feed_upkeep.forget_events(conn, before=START, limit=10)
-    forgotten = await feed_upkeep.forget_events(conn, before=START + SECOND, limit=10)
+    kept = await feed_upkeep.delete_events(conn, before=START, limit=10)
+    forgotten = await feed_upkeep.delete_events(conn, before=START + SECOND, limit=10)
 
     assert rows == [(feed.source_id, START, "polled", 200, 1234, 56, 1)]
     assert (kept, forgotten) == (0, 1)
@@ -299,7 +299,7 @@ async def test_starting_over_forgets_all_that_was_held_against_a_feed(conn: Conn
         conn, an_answer(feed, state=off, next_poll_at=datetime.max.replace(tzinfo=START.tzinfo, microsecond=0))
     )
 
-    await feed_schedule.start_over(
+    await feed_schedule.reset_feed(
         conn, source_id=source.id, feed_url="https://new.example/feed", host="new.example", now=START + HOUR
     )
 
@@ -335,7 +335,7 @@ async def write(database: Database, *answers: PollReport) -> None:
 async def test_a_feed_that_is_off_is_not_put_off_to_an_earlier_time(conn: Connection) -> None:
     source = await a_source(conn, url="https://one.example/a")
     (feed,) = await claim(conn)
-    await feed_schedule.turn_off(conn, source_id=source.id, at=START, reason="gone", until=START + 72 * HOUR)
+    await feed_schedule.disable(conn, source_id=source.id, at=START, reason="gone", until=START + 72 * HOUR)
     await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=START + 72 * HOUR, now=START)
     await conn.execute("UPDATE feed_state SET edits = %(edits)s", {"edits": feed.edits})
 
@@ -361,13 +361,13 @@ async def test_who_adopts_a_url_does_not_break_the_lease_of_its_host(conn: Conne
 async def test_taking_back_what_our_own_network_did_polls_no_source_that_is_switched_off(conn: Connection) -> None:
     sources = [await a_source(conn, url=f"https://h{number}.example/feed") for number in range(3)]
     for source in sources:
-        await feed_schedule.turn_off(conn, source_id=source.id, at=START, reason="ssrf_blocked", until=None)
+        await feed_schedule.disable(conn, source_id=source.id, at=START, reason="ssrf_blocked", until=None)
         await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=START + 99 * HOUR, now=START)
     await conn.execute("UPDATE feed_state SET off_by_operator = (source_id = %s)", (sources[2].id,))
     await set_enabled(conn, source_id=sources[1].id, enabled=False)
 
     ids = [source.id for source in sources]
-    await feed_results.take_back(conn, source_ids=ids, reason="ssrf_blocked", next_poll_at=START + HOUR)
+    await feed_results.reenable(conn, source_ids=ids, reason="ssrf_blocked", next_poll_at=START + HOUR)
 
     next_polls = {health.id: health.next_poll_at for health in await list_health(conn)}
     assert next_polls == {sources[0].id: START + HOUR, sources[1].id: None, sources[2].id: START + 99 * HOUR}
@@ -397,7 +397,7 @@ async def test_only_hosts_known_to_answer_are_probed_the_one_asked_longest_ago_f
     await conn.execute("UPDATE hosts SET not_before = %s WHERE name = 'known.example'", (START - SECOND,))
     await conn.execute("UPDATE hosts SET paused_until = %s WHERE name = 'paused.example'", (START + HOUR,))
     await conn.execute("UPDATE feed_state SET asked_until = %s WHERE host = 'waiting.example'", (START + HOUR,))
-    await feed_schedule.turn_off(conn, source_id=ids["off"], at=START, reason="gone", until=START + HOUR)
+    await feed_schedule.disable(conn, source_id=ids["off"], at=START, reason="gone", until=START + HOUR)
 
     probes = await feed_claims.list_probes(conn, now=START, limit=10)
     much_later = await feed_claims.list_probes(conn, now=START + 1000 * HOUR, limit=1)

@@ -115,7 +115,7 @@ async def test_after_a_jump_ahead_and_back_all_is_due_at_once_and_retention_runs
             await feed_schedule.reschedule(
                 conn, source_id=feed.id, next_poll_at=clock() + timedelta(hours=1), now=clock()
             )
-        await feed_schedule.turn_off(
+        await feed_schedule.disable(
             conn, source_id=feeds[1].id, at=clock(), reason="gone", until=clock() + timedelta(days=3)
         )
         await feed_schedule.reschedule(conn, source_id=feeds[3].id, next_poll_at=BY_HAND_ONLY, now=clock())

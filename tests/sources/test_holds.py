@@ -82,7 +82,7 @@ async def test_a_site_that_asked_us_to_wait_is_not_asked_by_a_feed_that_is_left_
 ) -> None:
     user_id = await a_user(conn)
     followed = await follow(conn, user_id)
-    await feed_schedule.wait_as_asked(conn, source_id=followed.source_id, until=LATER)
+    await feed_schedule.delay_until(conn, source_id=followed.source_id, until=LATER)
 
     await leave(conn, user_id, followed)
     followed = await follow(conn, user_id)
@@ -108,10 +108,10 @@ async def test_an_operator_who_adds_the_feed_themselves_lifts_what_was_decided(c
 async def test_holds_that_are_over_are_forgotten(conn: Connection) -> None:
     user_id = await a_user(conn)
     followed = await follow(conn, user_id)
-    await feed_schedule.wait_as_asked(conn, source_id=followed.source_id, until=LATER)
+    await feed_schedule.delay_until(conn, source_id=followed.source_id, until=LATER)
     await leave(conn, user_id, followed)
 
-    await feed_holds.forget_holds(conn, now=LATER)
+    await feed_holds.delete_ended_holds(conn, now=LATER)
 
     cur = await conn.execute("SELECT count(*) FROM feed_holds")
     assert await cur.fetchone() == (0,)
@@ -189,7 +189,7 @@ async def test_a_hold_is_not_weakened_by_a_source_that_moved_to_its_url(conn: Co
     other = await follow(conn, bob)
     values = {"id": other.source_id, "url": NEW}
     await conn.execute("UPDATE sources SET feed_url = %(url)s WHERE id = %(id)s", values)
-    await feed_schedule.wait_as_asked(conn, source_id=other.source_id, until=LATER)
+    await feed_schedule.delay_until(conn, source_id=other.source_id, until=LATER)
 
     await leave(conn, bob, other)
 

@@ -188,7 +188,7 @@ async def test_errors_are_forgotten_and_nothing_else(conn: Connection) -> None:
     failing = replace(feed.state, consecutive_errors=4, last_error="Gone.", off=Off(START, "gone", START + HOUR))
     await answer(conn, an_answer(feed, state=failing, next_poll_at=START + HOUR))
 
-    await feed_schedule.forget_errors(conn, source_id=source.id)
+    await feed_schedule.clear_errors(conn, source_id=source.id)
 
     told = await health(conn, source)
     assert (told.consecutive_errors, told.last_error, told.last_error_type) == (0, None, None)

@@ -21,7 +21,7 @@ from headwater.frontier.types import (
     Fetched,
     FetchFailed,
     FrontierOptions,
-    Hopeless,
+    GivenUp,
     HostAnswer,
     Origin,
     Status,
@@ -43,7 +43,7 @@ from tests.web.visitor import Person, a_person
 pytestmark = pytest.mark.database
 
 DOWN = FetchFailed("upstream_failure", "503")
-GONE = Hopeless("gone", "410")
+GONE = GivenUp("gone", "410")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from headwater.hosts.breaker import HostDecision
 from headwater.hosts.outage import OURS, HostAttempt, OutageDetector, is_known
 from headwater.polling.decide import decide, decide_host, decide_outage, decide_paused
 from headwater.polling.policy import policy_of
-from headwater.polling.rhythm import ENTRIES_LOOKED_AT, next_after_success, wants_full_answer
+from headwater.polling.rhythm import ENTRIES_LOOKED_AT, needs_full_response, next_after_success
 from headwater.polling.types import (
     NEVER,
     Decision,
@@ -54,7 +54,7 @@ class Adaptive:
         self.log = StrategyLog()
 
     def wants_full(self, feed: int, at: float) -> bool:
-        return wants_full_answer(self._states[feed], moment(at))
+        return needs_full_response(self._states[feed], moment(at))
 
     def next_poll(self, feed: int, answer: PollAnswer, due: float, at: float) -> tuple[float, float]:  # noqa: ARG002
         now, number, state = moment(at), self._world.feeds[feed].host, self._states[feed]

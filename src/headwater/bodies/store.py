@@ -85,7 +85,7 @@ async def oldest_ready_at(conn: Connection, *, kind: PageKind, now: datetime) ->
     return await fetch_value(conn, statement, {"kind": kind.value, "now": now})
 
 
-async def forget_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
+async def delete_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
     statement = """
         DELETE FROM bodies
         WHERE id = ANY(ARRAY(SELECT id FROM bodies WHERE source_id = %(source_id)s LIMIT %(limit)s))

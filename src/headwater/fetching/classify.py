@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headwater.fetching.types import Verdict
-from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Redirected, Unchanged
+from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, GivenUp, Redirected, Unchanged
 from headwater.hosts.decide import wait_of
 from headwater.net import FetchError, FetchFailure, Response
 from headwater.net.answers import as_sentence, failure_of, failure_sentence, retry_after
@@ -50,7 +50,7 @@ def _classified(url: ClaimedUrl, response: Response) -> Verdict:
         case _, 304 if url.etag or url.last_modified:
             return Verdict(Unchanged(*validators(response.headers)))
         case _, 404 | 410:
-            return Verdict(Hopeless(kind.value, detail))
+            return Verdict(GivenUp(kind.value, detail))
         case _, 408:
             return Verdict(FetchFailed("timeout", "The site did not receive our request in time. (HTTP 408)"))
         case _, 425:  # Too Early: as a failure of its server
@@ -64,7 +64,7 @@ def classify_error(error: FetchError, *, host_answers: bool) -> Verdict:
     """What a failed request means: for one page, or for a host that answers nothing else either."""
     detail = as_sentence(error.detail)
     if error.kind in _HOPELESS:
-        return Verdict(Hopeless(_HOPELESS[error.kind], detail))
+        return Verdict(GivenUp(_HOPELESS[error.kind], detail))
     if error.kind in _OF_THE_PAGE or host_answers:
         return Verdict(FetchFailed(error.kind.value, detail))
     return Verdict(FetchFailed(error.kind.value, detail), ends_turn=True, pause=SILENCE_PAUSE)
@@ -78,7 +78,7 @@ def classify_body(url: ClaimedUrl, response: Response) -> Verdict:
     if form is Form.EMPTY:
         return Verdict(FetchFailed("empty", "The site sent an empty page."))
     reason = "not_a_sitemap" if url.kind is PageKind.SITEMAP else "not_html"
-    return Verdict(Hopeless(reason, f"It is {describe(response.body, form)}."))
+    return Verdict(GivenUp(reason, f"It is {describe(response.body, form)}."))
 
 
 def validators(headers: Mapping[str, str]) -> tuple[str | None, str | None]:

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from headwater.fetching.types import TurnResult
 from headwater.frontier.decide import after
-from headwater.frontier.types import Answered, Fetched, FetchFailed, FrontierOptions, Hopeless, Redirected, Unchanged
+from headwater.frontier.types import Answered, Fetched, FetchFailed, FrontierOptions, GivenUp, Redirected, Unchanged
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 
@@ -35,7 +35,7 @@ def outcome_name(answered: Answered) -> str:
             return "unchanged"
         case Redirected():
             return "redirected"
-        case FetchFailed(reason=reason) | Hopeless(reason=reason):
+        case FetchFailed(reason=reason) | GivenUp(reason=reason):
             return reason
         case _:
             assert_never(answered.answer)
@@ -55,7 +55,7 @@ def _log_answer(answered: Answered, blocked_until: datetime | None, options: Fro
             next_try = max(again, blocked_until or again).isoformat() if again else None
             retries = answered.url.retry_count
             bound.warning("page fetch failed", error_type=reason, error=detail, retries=retries, next_try=next_try)
-        case Hopeless(reason=reason, detail=detail):
+        case GivenUp(reason=reason, detail=detail):
             bound.info("page given up", reason=reason, detail=detail)
         case _:
             assert_never(answered.answer)

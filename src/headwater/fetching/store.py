@@ -9,7 +9,7 @@ from headwater.frontier.keys import UrlKey
 from headwater.types import SourceId, UserId
 
 
-async def wanting_sitemaps(conn: Connection, *, sources: Sequence[SourceId]) -> set[SourceId]:
+async def find_sitemap_sources(conn: Connection, *, sources: Sequence[SourceId]) -> set[SourceId]:
     """Those of these sources whose articles are found by sitemaps."""
     statement = """
         SELECT id FROM sources
@@ -28,7 +28,7 @@ async def find_submitters(conn: Connection, *, source_ids: Sequence[SourceId]) -
     return {SourceId(source_id): UserId(user_id) for source_id, user_id in await cur.fetchall()}
 
 
-async def blocked_long_ago(conn: Connection, *, now: datetime, limit: int) -> list[UUID]:
+async def list_expired_blocks(conn: Connection, *, now: datetime, limit: int) -> list[UUID]:
     """One URL of each host whose robots.txt blocks URLs and has expired."""
     statement = """
         SELECT DISTINCT ON (shard, host_id) shard, host_id, blocked.url_id

@@ -12,7 +12,7 @@ from headwater.errors import HostBusy, Unavailable
 from headwater.fetching.classify import Trail, after_redirect, classify, classify_error, sends_validators
 from headwater.fetching.pacing import CutShort, Drain, RequestClock
 from headwater.fetching.types import ClaimedTurn, FetchingOptions, TurnResult, Verdict
-from headwater.frontier.types import Answered, ClaimedUrl, Fetched, FetchFailed, Hopeless
+from headwater.frontier.types import Answered, ClaimedUrl, Fetched, FetchFailed, GivenUp
 from headwater.hosts.decide import wait_of
 from headwater.hosts.gate import Closed, Gate
 from headwater.hosts.robots import FIRST_BYTES, Rules, origin_of
@@ -103,7 +103,7 @@ class PageTurn:
             raise TurnOver  # robots.txt was read in time, and is stored
         while True:
             if not rules.allow(trail.here):
-                return Verdict(Hopeless("robots_blocked", "The site's robots.txt disallows it."))
+                return Verdict(GivenUp("robots_blocked", "The site's robots.txt disallows it."))
             response = await self._ask(url, trail)
             target = redirect_of(response)
             if target is None:

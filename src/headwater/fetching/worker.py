@@ -187,7 +187,7 @@ class Fetcher:
         """If robots.txt blocks all URLs of a host, no fetch would ever notice that it has changed."""
         now = self._clock()
         async with self._database.transaction() as conn:
-            blocked = await store.blocked_long_ago(conn, now=now, limit=RECHECKED_AT_ONCE)
+            blocked = await store.list_expired_blocks(conn, now=now, limit=RECHECKED_AT_ONCE)
             if blocked:
                 await changes.retry(conn, ids=blocked, now=now)
         self._recheck_at = started + RECHECKED_EVERY_S
@@ -245,7 +245,7 @@ async def _sitemaps(conn: Connection, batch: Sequence[TurnResult]) -> Sequence[S
     """The sitemaps that robots.txt names, for the sources that read sitemaps."""
     named = [result for result in batch if any(robots.sitemaps for robots in result.robots)]
     sources = {url.source_id for result in named for url in result.host.urls if url.source_id is not None}
-    wanting = await store.wanting_sitemaps(conn, sources=sorted(sources))
+    wanting = await store.find_sitemap_sources(conn, sources=sorted(sources))
     return [
         Submission(sitemap, Origin.SITEMAP, source_id, kind=PageKind.SITEMAP)
         for result in named

@@ -16,7 +16,7 @@ from headwater.frontier.types import (
     Fetched,
     FetchFailed,
     FrontierOptions,
-    Hopeless,
+    GivenUp,
     Origin,
     RecrawlOptions,
     Redirected,
@@ -136,7 +136,7 @@ def _is_repeating(segments: list[str]) -> bool:
 
 
 def after(
-    url: ClaimedUrl, answer: Fetched | Unchanged | FetchFailed | Hopeless, at: datetime, options: FrontierOptions
+    url: ClaimedUrl, answer: Fetched | Unchanged | FetchFailed | GivenUp, at: datetime, options: FrontierOptions
 ) -> UrlPlan:
     match answer:
         case Fetched():
@@ -148,7 +148,7 @@ def after(
             return UrlPlan(Status.FETCHED, next_at, interval, etag, last_modified)
         case FetchFailed():
             return _failed(url, answer, at, options)
-        case Hopeless():
+        case GivenUp():
             return dead(url, f"{answer.reason}: {answer.detail}", url.failing_since or at)
         case _:
             assert_never(answer)

@@ -132,14 +132,14 @@ class FetchFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Hopeless:
+class GivenUp:
     """A failure that is not retried: gone, not_found, robots_blocked, not_html, too_large …"""
 
     reason: str
     detail: str
 
 
-Answer = Fetched | Unchanged | Redirected | FetchFailed | Hopeless
+Answer = Fetched | Unchanged | Redirected | FetchFailed | GivenUp
 
 
 @dataclass(frozen=True, slots=True)

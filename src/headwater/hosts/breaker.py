@@ -10,10 +10,10 @@ from headwater.types import FailureClass, SourceId, record
 ALIKE = 3
 FIRST_PAUSE = timedelta(hours=1)
 # The host answered, and the response concerns this feed only.
-OF_THE_FEED_ALONE = frozenset({FailureClass.PARSE_ERROR, FailureClass.TOO_LARGE})
+FEED_FAILURES = frozenset({FailureClass.PARSE_ERROR, FailureClass.TOO_LARGE})
 # The host was never asked.
-OF_OURSELVES = frozenset({FailureClass.SSRF_BLOCKED, FailureClass.UNEXPECTED})
-OUT_OF_REACH = frozenset({FailureClass.NETWORK, FailureClass.DNS, FailureClass.UPSTREAM_FAILURE})
+OWN_FAILURES = frozenset({FailureClass.SSRF_BLOCKED, FailureClass.UNEXPECTED})
+UNREACHABLE = frozenset({FailureClass.NETWORK, FailureClass.DNS, FailureClass.UPSTREAM_FAILURE})
 REFUSED = frozenset({FailureClass.RATE_LIMITED, FailureClass.BOT_CHALLENGE})
 
 
@@ -39,15 +39,15 @@ class HostDecision:
 
 def after_poll(host: HostState, source_id: SourceId, failure: HostFailure | None, now: datetime) -> HostDecision:
     """Three feeds of a host that fail in the same way, one after another, pause it; one probe at a time tests it."""
-    if failure is None or failure.kind in OF_THE_FEED_ALONE:
+    if failure is None or failure.kind in FEED_FAILURES:
         return HostDecision(HostState(host.host), resumed=host.paused_until is not None)
-    if failure.kind in OF_OURSELVES or failure.needs_operator:
+    if failure.kind in OWN_FAILURES or failure.needs_operator:
         return HostDecision(host)
     alike = _alike(host, source_id, failure.kind)
     if host.paused_until is not None and now < host.paused_until and failure.retry_after is None:
         return HostDecision(host, counts=False)  # a user polled it during the pause: nothing new is learned
     # A host that was unreachable may fail now in a way that concerns one feed: then it answers again.
-    answers_again = host.alike_class in OUT_OF_REACH and failure.kind not in OUT_OF_REACH | REFUSED
+    answers_again = host.alike_class in UNREACHABLE and failure.kind not in UNREACHABLE | REFUSED
     if host.paused_until is not None and not answers_again:
         return HostDecision(_paused(alike, failure, now), counts=False)
     if len(alike.alike_sources) >= ALIKE or failure.pauses_host:

@@ -56,7 +56,7 @@ class Rules:
 
     def __init__(self, text: str, robot: str) -> None:
         self._robot = robot
-        self._rules = Protego.parse("".join(_addressed(text, robot))) if text else None
+        self._rules = Protego.parse("".join(_with_robot_names(text, robot))) if text else None
 
     def allow(self, url: str) -> bool:
         return self._rules is None or self._rules.can_fetch(url, self._robot)
@@ -89,19 +89,19 @@ def sitemaps_in(text: str, origin: str) -> Sequence[str]:
     return tuple(found)
 
 
-def _addressed(text: str, robot: str) -> Iterator[str]:
+def _with_robot_names(text: str, robot: str) -> Iterator[str]:
     """The lines with one name for all other robots: groups of thousands cost nothing."""
     before = ""
     for name, value in _lines(text):
         if name == "sitemap":
             continue
-        written = f"{_NAMES[name]}: {_addressee(value, robot) if name == 'agent' else value}\n"
+        written = f"{_NAMES[name]}: {_robot_name(value, robot) if name == 'agent' else value}\n"
         if written != before:
             yield written
         before = written
 
 
-def _addressee(value: str, robot: str) -> str:
+def _robot_name(value: str, robot: str) -> str:
     if value.startswith("*"):
         return "*"
     token = _TOKEN.match(value)

@@ -1,1 +1,1 @@
-"""What Headwater says about itself: log and metrics."""
+"""Log and metrics."""

@@ -67,7 +67,7 @@ def configure_log(level: str, style: Literal["auto", "console", "json"]) -> None
 def mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """Mask fields with a secret's name, and possible secrets in URLs."""
     for key, value in event.items():
-        if _sounds_secret(key):
+        if _is_secret(key):
             event[key] = "********"
         elif isinstance(value, str) and "//" in value and key != LETTER:
             event[key] = _CREDENTIALS.sub("********@", masked(value))
@@ -79,7 +79,7 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
 
 
 @lru_cache(maxsize=1_000)  # fields have few names
-def _sounds_secret(key: str) -> bool:
+def _is_secret(key: str) -> bool:
     return any(word in key.lower() for word in SECRET_WORDS)
 
 

@@ -12,7 +12,7 @@ from headwater.net.answers import names_challenge, retry_after
 from headwater.polling.classify import classify_body, classify_fetch_error, classify_status, classify_type, fresh_for
 from headwater.polling.policy import Policy
 from headwater.polling.read import read_feed
-from headwater.polling.rhythm import wants_full_answer
+from headwater.polling.rhythm import needs_full_response
 from headwater.polling.types import (
     ClaimedFeed,
     NotModified,
@@ -94,7 +94,7 @@ class FeedRequests:
 def request_headers(feed: ClaimedFeed, now: datetime) -> Mapping[str, str]:
     """Accept and validators, unless it is time for a full response. A-IM needs a validator."""
     headers = {"Accept": ACCEPT}
-    if wants_full_answer(feed.state, now):
+    if needs_full_response(feed.state, now):
         return headers
     if feed.validators.etag or feed.validators.last_modified:
         headers["A-IM"] = "feed"

@@ -134,7 +134,7 @@ def _decision(report: PollReport) -> str:
         return f"It is failure {state.streak} of this class in a row."
     if state.moved is not None:
         if Happening.MOVED in decision.happenings:
-            return f"Three polls over a day say that it has moved to {state.moved.url}: its URL is changed."
+            return f"Three polls over a day found that it has moved to {state.moved.url}: its URL is changed."
         return f"It has moved to {state.moved.url}; its URL is changed after three polls over a day."
     return "The feed works; it has no errors."
 

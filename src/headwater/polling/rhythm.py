@@ -67,7 +67,7 @@ def next_after_success(
     return _outside_break(due, state.hints, options.interval_max)
 
 
-def wants_full_answer(state: FeedState, now: datetime) -> bool:
+def needs_full_response(state: FeedState, now: datetime) -> bool:
     """Some servers send 304 wrongly: at least once a week the request has no validators."""
     return state.last_full_at is None or now - state.last_full_at >= FULL_AFTER
 

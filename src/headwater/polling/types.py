@@ -15,7 +15,7 @@ NEVER = timedelta.max
 """A cooldown that does not end by itself."""
 
 
-_NOTHING_HEARD = frozenset({FailureClass.NETWORK, FailureClass.DNS, FailureClass.SSRF_BLOCKED, FailureClass.UNEXPECTED})
+_NO_RESPONSE = frozenset({FailureClass.NETWORK, FailureClass.DNS, FailureClass.SSRF_BLOCKED, FailureClass.UNEXPECTED})
 
 
 class Level(StrEnum):
@@ -212,7 +212,7 @@ class PollFailed:
 
     @property
     def is_silent(self) -> bool:
-        return self.status is None and self.kind in _NOTHING_HEARD
+        return self.status is None and self.kind in _NO_RESPONSE
 
 
 PollOutcome = Polled | NotModified | PollFailed

@@ -268,7 +268,7 @@ class Poller:
         now = self._clock()
         async with self._database.transaction() as conn:
             listing = [done for done in batch if done.articles]
-            followed = await results.still_followed(conn, source_ids=[done.feed.source_id for done in listing])
+            followed = await results.find_existing(conn, source_ids=[done.feed.source_id for done in listing])
             listed = [
                 ListedEntry(done.feed.source_id, article, done.site)
                 for done in listing
@@ -288,11 +288,11 @@ class Poller:
             reports = [_decided(done, kept.get(done.feed.source_id), self._options) for done in batch]
             overtaken = await results.write_results(conn, reports=reports)
             for report in (report for report in reports if report.source_id in overtaken):
-                await results.count_in(conn, source_id=report.source_id, articles=report.new_links)
+                await results.add_count(conn, source_id=report.source_id, articles=report.new_links)
             releases = [_released(done, report, self._options) for done, report in zip(batch, reports, strict=True)]
             await _release_hosts(conn, releases, wakes)
             if self._outage.is_outage and self._misresolved:
-                await self._take_back(conn, now)
+                await self._reenable(conn, now)
             await self._outage_reporter.write(conn, now)
         # A poll of a feed that a user changed meanwhile has no effect.
         return [
@@ -300,12 +300,12 @@ class Poller:
             for one in reports
         ]
 
-    async def _take_back(self, conn: Connection, now: datetime) -> None:
+    async def _reenable(self, conn: Connection, now: datetime) -> None:
         """Enable feeds whose names resolved to private addresses just before: that was our own outage too."""
         while self._misresolved and now - self._misresolved[0][0] > OUTAGE_WINDOW:
             self._misresolved.popleft()
         ids, reason = [source_id for _, source_id in self._misresolved], FailureClass.SSRF_BLOCKED
-        await results.take_back(conn, source_ids=ids, reason=reason, next_poll_at=now + OUTAGE_RETRY)
+        await results.reenable(conn, source_ids=ids, reason=reason, next_poll_at=now + OUTAGE_RETRY)
 
 
 async def _release_hosts(conn: Connection, releases: Sequence[FeedRelease], wakes: Sequence[Wake]) -> None:

@@ -118,10 +118,10 @@ async def _references(conn: Connection, id_: UUID, limit: int, _now: datetime) -
 
 PARTS: Mapping[RemovalKind, Sequence[Part]] = {
     RemovalKind.SOURCE: (
-        lambda conn, id_, limit, _: bodies.forget_of_source(conn, source_id=SourceId(id_), limit=limit),
+        lambda conn, id_, limit, _: bodies.delete_of_source(conn, source_id=SourceId(id_), limit=limit),
         _articles,
         _urls,
-        lambda conn, id_, limit, _: feed_upkeep.forget_events_of(conn, source_id=SourceId(id_), limit=limit),
+        lambda conn, id_, limit, _: feed_upkeep.delete_events_of(conn, source_id=SourceId(id_), limit=limit),
         lambda conn, id_, limit, _: sitemaps.forget_readings_of(conn, source_id=SourceId(id_), limit=limit),
         lambda conn, id_, limit, _: analytics.remove_of_source(conn, source_id=SourceId(id_), limit=limit),
     ),

@@ -86,7 +86,7 @@ class Remover:
         """Delete custom sources that lost their last subscriber as a process ended, and holds that have expired."""
         async with self._database.as_system() as conn:
             found = await custom.list_unfollowed(conn, limit=SOURCES_AT_ONCE)
-            await feed_holds.forget_holds(conn, now=self._clock())
+            await feed_holds.delete_ended_holds(conn, now=self._clock())
         if found:
             async with self._database.as_system() as conn:
                 await leave_unwanted(conn, found, self._clock())

@@ -264,7 +264,7 @@ class Retainer:
 
 REMOVES: dict[RetainedKind, RemoveBefore] = {
     RetainedKind.EVENTS: events.remove_before,
-    RetainedKind.POLLS: feed_upkeep.forget_events,
+    RetainedKind.POLLS: feed_upkeep.delete_events,
     RetainedKind.CLICKS: analytics.remove_before,
 }
 

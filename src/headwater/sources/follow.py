@@ -109,7 +109,7 @@ async def enable(conn: Connection, source: Source, now: datetime) -> None:
     await sources.set_disabled(conn, source_id=source.id, disabled_at=None, reason=None)
     wakes = await _queue_start_pages(conn, source, now)
     if source.feed_url is not None:
-        await feed_schedule.start_over(
+        await feed_schedule.reset_feed(
             conn, source_id=source.id, feed_url=source.feed_url, host=host_of(source.feed_url), now=now, wakes=wakes
         )
         if not source.enabled:
@@ -139,7 +139,7 @@ async def _turn_off(
     conn: Connection, source: Source, reason: str, *, at: datetime, until: datetime | None, now: datetime
 ) -> None:
     await sources.set_disabled(conn, source_id=source.id, disabled_at=at, reason=reason)
-    await feed_schedule.turn_off(conn, source_id=source.id, at=at, reason=reason, until=until)
+    await feed_schedule.disable(conn, source_id=source.id, at=at, reason=reason, until=until)
     probe_at = until if until and source.enabled else BY_HAND_ONLY
     await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=probe_at, now=now)
 
@@ -172,7 +172,7 @@ async def apply_hold(conn: Connection, source: Source, now: datetime) -> Source:
     disable = await feed_holds.find_disable(conn, url=source.feed_url, now=now, other_than=source.id)
     hold = await feed_holds.take_hold(conn, feed_url_key=url_key(source.feed_url))
     if hold is not None and hold.asked_until is not None and hold.asked_until > now:
-        await feed_schedule.wait_as_asked(conn, source_id=source.id, until=hold.asked_until)
+        await feed_schedule.delay_until(conn, source_id=source.id, until=hold.asked_until)
     if hold is not None and hold.off_at is not None and (hold.off_until is None or hold.off_until > now):
         await _turn_off(conn, source, hold.off_reason or "", at=hold.off_at, until=hold.off_until, now=now)
     elif disable is not None and not disable.is_whole:

@@ -83,7 +83,7 @@ async def merge(conn: Connection, *, source_id: SourceId, into: SourceId) -> boo
     if pair is None or not may_merge(pair):
         return False
     await subscriptions.keep_read_state(conn, source_id=source_id, to=into)  # before unread articles are linked
-    await feed_results.count_in(conn, source_id=into, articles=await links.relink(conn, source_id=source_id, to=into))
+    await feed_results.add_count(conn, source_id=into, articles=await links.relink(conn, source_id=source_id, to=into))
     await analytics.count_for(conn, source_id=source_id, to=into)
     await subscriptions.drop_duplicates(conn, source_id=source_id, of=into)
     await subscriptions.move(conn, source_id=source_id, to=into)

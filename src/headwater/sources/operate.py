@@ -109,7 +109,7 @@ async def refresh(conn: Connection, source: Source, *, actor: Actor, now: dateti
 
 async def reset_errors(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
     """Reset the error count of the source's feed. It stays enabled or disabled, with the same next poll."""
-    await feed_schedule.forget_errors(conn, source_id=source.id)
+    await feed_schedule.clear_errors(conn, source_id=source.id)
     await _record(conn, actor, AuditAction.SOURCE_RESET, source, now)
 
 

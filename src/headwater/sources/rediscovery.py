@@ -64,10 +64,10 @@ class RediscoveryWorker:
         feeds = [feed for feed in discovery.found if url_key(feed.url) != own][:SUGGESTIONS_MAX]
         found = [Suggestion(lost.source_id, "", feed.url, feed.title, feed.entry_count) for feed in feeds]
         async with self.database.transaction() as conn:
-            if not await feed_results.still_followed(conn, source_ids=[lost.source_id]):
+            if not await feed_results.find_existing(conn, source_ids=[lost.source_id]):
                 return
             await suggestions.replace(conn, source_id=lost.source_id, suggestions=found, found_at=self.clock())
-            await feed_moves.found_or_not(conn, source_id=lost.source_id)
+            await feed_moves.end_rediscovery(conn, source_id=lost.source_id)
         log.info("rediscovery finished", source_id=str(lost.source_id), url=lost.feed_url, found=len(found))
 
     async def lag(self) -> timedelta:

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Dialog, Page, Route, expect
 from headwater.analytics.types import ReaderAction
 from headwater.db import Database
 from headwater.frontier.store import changes, claims, queue
-from headwater.frontier.types import Answered, Hopeless, HostAnswer, Origin, Submission
+from headwater.frontier.types import Answered, GivenUp, HostAnswer, Origin, Submission
 from headwater.ids import new_id
 from headwater_lab.zoo import Zoo
 from tests.analytics.crowd import a_crowd, does
@@ -50,7 +50,7 @@ def dead(served: Served) -> None:
         async with database.as_system() as conn:
             later = now + timedelta(minutes=1)
             hosts = await claims.claim(conn, lease=new_id(), now=later, leased_until=later, hosts=50, urls_per_host=9)
-            gone = Hopeless("gone", "410 Gone")
+            gone = GivenUp("gone", "410 Gone")
             answers = [HostAnswer(host, now, [Answered(url, gone, now) for url in host.urls]) for host in hosts]
             await claims.answer(conn, answers=answers, now=later)
 

@@ -25,7 +25,7 @@ from headwater.frontier.types import (
     ClaimedHost,
     ClaimedUrl,
     FrontierOptions,
-    Hopeless,
+    GivenUp,
     HostAnswer,
     Redirected,
     Status,
@@ -263,7 +263,7 @@ def _seconds(interval: timedelta | None) -> int | None:
 
 def _letter_of(result: Result) -> str:
     outcome = result.answered.answer
-    is_blocked = isinstance(outcome, Hopeless) and outcome.reason == ROBOTS_BLOCKED
+    is_blocked = isinstance(outcome, GivenUp) and outcome.reason == ROBOTS_BLOCKED
     return "b" if is_blocked else STATUS_LETTER[result.plan.status]
 
 

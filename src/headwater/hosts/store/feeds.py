@@ -93,7 +93,7 @@ def _row(one: FeedRelease) -> dict[str, object]:
     return row
 
 
-async def stay_awake(conn: Connection, *, hosts: Sequence[str]) -> None:
+async def bring_forward(conn: Connection, *, hosts: Sequence[str]) -> None:
     """Bring forward the next feed of these hosts, where one is due earlier than before."""
     statement = """
         UPDATE hosts SET feed_due_at = due.next_poll_at

@@ -55,7 +55,7 @@ async def find_disable(
 
 
 async def keep_hold(conn: Connection, *, source_id: SourceId, now: datetime) -> None:
-    """Remember what an operator or the site decided about a feed whose source is about to be deleted. For a feed that
+    """Store what an operator or the site decided about a feed whose source is about to be deleted. For a feed that
     has moved to another site: under the URL it was added with, and under its current one."""
     feed_url = await fetch_value(conn, "SELECT feed_url FROM sources WHERE id = %(id)s", {"id": source_id})
     keys: list[bytes] = []
@@ -97,7 +97,7 @@ async def take_hold(conn: Connection, *, feed_url_key: bytes) -> Hold | None:
     return await fetch_one(conn, Hold, statement, {"key": feed_url_key})
 
 
-async def forget_holds(conn: Connection, *, now: datetime) -> None:
+async def delete_ended_holds(conn: Connection, *, now: datetime) -> None:
     statement = """
         DELETE FROM feed_holds WHERE NOT is_disabled AND (off_at IS NULL OR off_until <= %(now)s)
             AND (asked_until IS NULL OR asked_until <= %(now)s)

@@ -51,7 +51,7 @@ async def list_lost(conn: Connection, *, limit: int) -> Sequence[LostFeed]:
     return await fetch_all(conn, LostFeed, statement, {"limit": limit})
 
 
-async def found_or_not(conn: Connection, *, source_id: SourceId) -> None:
+async def end_rediscovery(conn: Connection, *, source_id: SourceId) -> None:
     """Rediscovery of this feed is finished."""
     statement = "UPDATE feed_state SET needs_rediscovery = false WHERE source_id = %(source_id)s"
     await conn.execute(statement, {"source_id": source_id})

@@ -64,7 +64,7 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
             JOIN scheduled USING (source_id)
             WHERE sources.id = a.source_id
                 AND (feed_disabled_at, feed_disable_reason) IS DISTINCT FROM (a.off_at, a.off_reason)
-        ), remembered AS (
+        ), logged AS (
             INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
             SELECT a.source_id, a.at, a.outcome, a.status, a.bytes, a.took_ms, coalesce(a.new_articles, 0)
             FROM answer AS a
@@ -85,7 +85,7 @@ async def put_off(conn: Connection, *, feed: ClaimedFeed, until: datetime) -> No
     await conn.execute(statement, {"source_id": feed.source_id, "edits": feed.edits, "until": until})
 
 
-async def still_followed(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
+async def find_existing(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
     """Those of these sources that exist; they are not deleted before this transaction ends."""
     if not source_ids:
         return set()
@@ -93,7 +93,7 @@ async def still_followed(conn: Connection, *, source_ids: Sequence[SourceId]) ->
     return set(await fetch_column(conn, statement, {"ids": list(source_ids)}))
 
 
-async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason: str, next_poll_at: datetime) -> None:
+async def reenable(conn: Connection, *, source_ids: Sequence[SourceId], reason: str, next_poll_at: datetime) -> None:
     """Enable feeds that were disabled for this reason by mistake, as if those polls had not happened."""
     statement = """
         WITH taken_back AS (
@@ -115,10 +115,10 @@ async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason:
     hosts = await fetch_column(
         conn, statement, {"source_ids": list(source_ids), "reason": reason, "next_poll_at": next_poll_at}
     )
-    await feed_hosts.stay_awake(conn, hosts=hosts)
+    await feed_hosts.bring_forward(conn, hosts=hosts)
 
 
-async def count_in(conn: Connection, *, source_id: SourceId, articles: int) -> None:
+async def add_count(conn: Connection, *, source_id: SourceId, articles: int) -> None:
     statement = "UPDATE feed_state SET article_count = article_count + %(articles)s WHERE source_id = %(source_id)s"
     await conn.execute(statement, {"source_id": source_id, "articles": articles})
 

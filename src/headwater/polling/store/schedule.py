@@ -23,7 +23,7 @@ async def schedule_first(
     await wake(conn, host=host, due_at=now, now=now, is_new=True, lifts_pause=True, wakes=wakes)
 
 
-async def start_over(
+async def reset_feed(
     conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime, wakes: Collection[Wake] = ()
 ) -> None:
     """Enable the feed or change its URL: errors are cleared, and it is due at once."""
@@ -55,7 +55,7 @@ async def reschedule(
         await wake(conn, host=host, due_at=next_poll_at, now=now, lifts_pause=next_poll_at <= now, wakes=wakes)
 
 
-async def turn_off(conn: Connection, *, source_id: SourceId, at: datetime, reason: str, until: datetime | None) -> None:
+async def disable(conn: Connection, *, source_id: SourceId, at: datetime, reason: str, until: datetime | None) -> None:
     """Disable the feed; `reschedule` sets its next poll."""
     statement = """
         UPDATE feed_state
@@ -66,7 +66,7 @@ async def turn_off(conn: Connection, *, source_id: SourceId, at: datetime, reaso
     await conn.execute(statement, {"source_id": source_id, "at": at, "reason": reason, "until": until})
 
 
-async def forget_errors(conn: Connection, *, source_id: SourceId) -> None:
+async def clear_errors(conn: Connection, *, source_id: SourceId) -> None:
     """Clear the errors of the feed; whether it is disabled, and its next poll, stay."""
     statement = """
         UPDATE feed_state
@@ -90,7 +90,7 @@ async def apply_interval(conn: Connection, *, source_id: SourceId, interval: tim
         RETURNING host
     """
     hosts = await fetch_column(conn, statement, {"source_id": source_id, "interval": interval, "now": now})
-    await feed_hosts.stay_awake(conn, hosts=hosts)
+    await feed_hosts.bring_forward(conn, hosts=hosts)
 
 
 async def off_until(conn: Connection, *, source_id: SourceId) -> tuple[bool, datetime | None]:
@@ -100,7 +100,7 @@ async def off_until(conn: Connection, *, source_id: SourceId) -> tuple[bool, dat
     return await cur.fetchone() or (False, None)
 
 
-async def wait_as_asked(conn: Connection, *, source_id: SourceId, until: datetime) -> None:
+async def delay_until(conn: Connection, *, source_id: SourceId, until: datetime) -> None:
     """Delay a new feed whose site sent Retry-After before the feed was added again."""
     await conn.execute(
         "UPDATE feed_state SET asked_until = %(until)s, next_poll_at = %(until)s WHERE source_id = %(source_id)s",

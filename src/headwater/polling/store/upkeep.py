@@ -6,7 +6,7 @@ from headwater.db import Connection
 from headwater.types import SourceId
 
 
-async def forget_events(conn: Connection, *, before: datetime, limit: int) -> int:
+async def delete_events(conn: Connection, *, before: datetime, limit: int) -> int:
     statement = """
         DELETE FROM poll_events
         WHERE ctid IN (SELECT ctid FROM poll_events WHERE at < %(before)s LIMIT %(limit)s)
@@ -15,7 +15,7 @@ async def forget_events(conn: Connection, *, before: datetime, limit: int) -> in
     return cur.rowcount
 
 
-async def forget_events_of(conn: Connection, *, source_id: SourceId, limit: int) -> int:
+async def delete_events_of(conn: Connection, *, source_id: SourceId, limit: int) -> int:
     statement = """
         DELETE FROM poll_events
         WHERE ctid = ANY(ARRAY(SELECT ctid FROM poll_events WHERE source_id = %(source_id)s LIMIT %(limit)s))
