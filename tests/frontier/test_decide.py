@@ -288,7 +288,7 @@ def test_a_changed_page_is_fetched_twice_as_often_and_an_unchanged_one_half_as_o
 ) -> None:
     again = decide.recrawl(kind, interval, START, has_changed=has_changed, options=OPTIONS)
 
-    assert again == decide.Recrawl(after, None if ends else START + after)
+    assert again == (after, None if ends else START + after)
 
 
 def test_a_hopeless_failure_makes_a_url_dead_at_once() -> None:

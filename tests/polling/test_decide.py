@@ -12,11 +12,11 @@ from headwater.polling.policy import POLICIES, Counts, policy_named, policy_of
 from headwater.polling.types import (
     FailureClass,
     Happening,
-    Hints,
     NotModified,
     Off,
     Polled,
     PollFailed,
+    PollHints,
 )
 from tests.builders import a_read_feed
 from tests.clock import START
@@ -230,7 +230,7 @@ def test_a_redirect_that_changes_its_mind_is_not_adopted() -> None:
 
 
 def test_what_a_feed_asks_for_holds_until_it_says_otherwise_though_a_304_does_not_repeat_it() -> None:
-    slow = replace(GOOD, feed=replace(GOOD.feed, hints=Hints(6 * HOUR)))
+    slow = replace(GOOD, feed=replace(GOOD.feed, hints=PollHints(6 * HOUR)))
 
     steps = play("default", [slow, SAME, "upstream_failure", SAME, GOOD, SAME])
 
@@ -240,7 +240,7 @@ def test_what_a_feed_asks_for_holds_until_it_says_otherwise_though_a_304_does_no
 
 def test_a_publisher_rests_after_a_304_too() -> None:
     resting = replace(
-        GOOD, feed=replace(GOOD.feed, hints=Hints(skip_hours=frozenset({13, 14, 15}), skip_days=frozenset({0})))
+        GOOD, feed=replace(GOOD.feed, hints=PollHints(skip_hours=frozenset({13, 14, 15}), skip_days=frozenset({0})))
     )
 
     polls = [step.decision.next_poll_at for step in play("default", [resting, *[SAME] * 30])]

@@ -5,7 +5,7 @@ import pytest
 from headwater.feeds import NotAFeed
 from headwater.feeds.types import ParsedFeed
 from headwater.polling.read import hints_of, read_feed
-from headwater.polling.types import Hints, ReadFeed
+from headwater.polling.types import PollHints, ReadFeed
 from headwater.sandbox.codec import decode, encode
 
 RSS = b"""<rss version="2.0"><channel><title>News</title><ttl>60</ttl>
@@ -22,7 +22,7 @@ def read(body: bytes) -> ReadFeed:
 def test_a_feed_is_read_with_its_newest_entries_and_comes_back_from_the_sandbox_as_it_was() -> None:
     feed = read(RSS)
 
-    assert (feed.title, feed.hints) == ("News", Hints(timedelta(hours=1)))
+    assert (feed.title, feed.hints) == ("News", PollHints(timedelta(hours=1)))
     assert [entry.url for entry in feed.entries] == ["https://a.example/1", "https://a.example/2"]
     assert feed.entries[0].published_at is not None
     assert len(feed.entries[0].url_key) == 32
@@ -37,7 +37,7 @@ def test_what_is_no_feed_is_refused_in_words() -> None:
 def test_the_longer_of_ttl_and_update_period_counts() -> None:
     hour, at_three = timedelta(hours=1), frozenset({3})
 
-    assert hints_of(ParsedFeed("rss20", ttl=2 * hour, update_period=3 * hour)) == Hints(3 * hour)
-    assert hints_of(ParsedFeed("rss20", ttl=2 * hour, skip_hours=at_three)) == Hints(2 * hour, at_three)
-    assert hints_of(ParsedFeed("rss20", skip_days=at_three)) == Hints(skip_days=at_three)
+    assert hints_of(ParsedFeed("rss20", ttl=2 * hour, update_period=3 * hour)) == PollHints(3 * hour)
+    assert hints_of(ParsedFeed("rss20", ttl=2 * hour, skip_hours=at_three)) == PollHints(2 * hour, at_three)
+    assert hints_of(ParsedFeed("rss20", skip_days=at_three)) == PollHints(skip_days=at_three)
     assert hints_of(ParsedFeed("rss20", ttl=timedelta(0))) is None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.polling.rhythm import Rhythm, needs_full_response, next_after_success, rhythm_of
-from headwater.polling.types import FeedState, Hints, Polled, ReadFeed
+from headwater.polling.types import FeedState, Polled, PollHints, ReadFeed
 from tests.builders import a_read_feed, an_article
 from tests.clock import START
 from tests.polling.histories import HOUR, NONE, OPTIONS, SAME, a_state
@@ -20,7 +20,7 @@ def polled(*ago: timedelta, fresh_for: timedelta = timedelta(0), missed: bool = 
     return Polled(a_read_feed(*(START - age for age in ago)), NONE, fresh_for, missed=missed)
 
 
-def wait_with(hints: Hints, fresh_for: timedelta = timedelta(0)) -> timedelta:
+def wait_with(hints: PollHints, fresh_for: timedelta = timedelta(0)) -> timedelta:
     return wait_after(polled(fresh_for=fresh_for), replace(a_state(), hints=hints))
 
 
@@ -97,9 +97,9 @@ def test_a_source_with_an_interval_of_its_own_keeps_it() -> None:
 def test_the_longest_of_what_is_asked_for_counts_within_bounds() -> None:
     assert wait_after(polled(fresh_for=3 * HOUR)) == 3 * HOUR
     assert wait_after(polled(fresh_for=40 * DAY)) == DAY
-    assert wait_with(Hints(2 * HOUR), fresh_for=3 * HOUR) == 3 * HOUR
-    assert wait_with(Hints(4 * HOUR), fresh_for=3 * HOUR) == 4 * HOUR
-    assert wait_with(Hints(40 * DAY)) == DAY
+    assert wait_with(PollHints(2 * HOUR), fresh_for=3 * HOUR) == 3 * HOUR
+    assert wait_with(PollHints(4 * HOUR), fresh_for=3 * HOUR) == 4 * HOUR
+    assert wait_with(PollHints(40 * DAY)) == DAY
 
 
 def test_entries_of_the_future_say_nothing() -> None:
@@ -143,31 +143,32 @@ def test_the_rhythm_of_entries_without_dates_is_learned_from_poll_to_poll(
 
 
 @pytest.mark.parametrize(
-    ("hints", "asked", "hours"),
+    ("hints", "fresh_for", "hours"),
     [
-        (Freshness(2 * HOUR), Freshness(3 * HOUR), 3),
-        (Freshness(3 * HOUR), Freshness(2 * HOUR), 3),
-        (Freshness(2 * HOUR, frozenset({14})), Freshness(HOUR), 3),
-        (Freshness(2 * HOUR), Freshness(HOUR, frozenset({14})), 3),
-        (Freshness(2 * HOUR, frozenset({14})), Freshness(HOUR, frozenset({15})), 4),
-        (Freshness(2 * HOUR, skip_days=frozenset({6})), Freshness(HOUR), 12),
-        (Freshness(2 * HOUR, skip_days=frozenset({6})), Freshness(HOUR, skip_days=frozenset({0})), 36),
+        (PollHints(2 * HOUR), 3 * HOUR, 3),
+        (PollHints(3 * HOUR), 2 * HOUR, 3),
+        (PollHints(2 * HOUR, frozenset({14})), HOUR, 3),
+        (PollHints(2 * HOUR, frozenset({14, 15})), HOUR, 4),
+        (PollHints(2 * HOUR, skip_days=frozenset({6})), HOUR, 12),
+        (PollHints(2 * HOUR, skip_days=frozenset({6, 0})), HOUR, 36),
     ],
-    ids=["longer", "shorter", "hour of the feed", "hour of the response", "both hours", "day", "both days"],
+    ids=["longer", "shorter", "an hour", "two hours", "a day", "two days"],
 )
-def test_what_the_feed_and_the_response_ask_for_counts_together(hints: Freshness, asked: Freshness, hours: int) -> None:
+def test_what_the_feed_and_the_response_ask_for_counts_together(
+    hints: PollHints, fresh_for: timedelta, hours: int
+) -> None:
     options = replace(OPTIONS, interval_max=7 * DAY)
     state = replace(a_state(), hints=hints)
 
-    due = next_after_success(state, polled(freshness=asked), options, START)
+    due = next_after_success(state, polled(fresh_for=fresh_for), options, START)
 
     assert due == START + hours * HOUR
 
 
 def test_after_a_skipped_hour_the_next_is_not_skipped() -> None:
-    asked = Freshness(HOUR + timedelta(minutes=10, seconds=30, microseconds=5), frozenset({13}))
+    hints = PollHints(HOUR + timedelta(minutes=10, seconds=30, microseconds=5), frozenset({13}))
 
-    assert START + wait_after(polled(freshness=asked)) == START + 2 * HOUR + 10 * MINUTE
+    assert START + wait_with(hints) == START + 2 * HOUR + 10 * MINUTE
 
 
 def test_an_unchanged_feed_keeps_its_rhythm() -> None:
@@ -177,8 +178,8 @@ def test_an_unchanged_feed_keeps_its_rhythm() -> None:
 
 
 def test_a_publisher_may_rest() -> None:
-    at_13 = Hints(gap=HOUR, skip_hours=frozenset({13, 14}))
-    on_sundays = Hints(skip_days=frozenset({6}))  # the clock starts on a Sunday
+    at_13 = PollHints(gap=HOUR, skip_hours=frozenset({13, 14}))
+    on_sundays = PollHints(skip_days=frozenset({6}))  # the clock starts on a Sunday
 
     assert (START + wait_with(at_13)).hour == 15
     assert (START + wait_with(on_sundays)).weekday() == 0
@@ -198,7 +199,7 @@ def test_a_delta_tells_when_the_newest_entry_came_and_not_how_far_entries_lie_ap
     assert rhythm_of(state, an_old_one, START) == Rhythm(DAY, START - DAY)
 
 
-def polls_between(start: datetime, end: datetime, hints: Hints) -> list[datetime]:
+def polls_between(start: datetime, end: datetime, hints: PollHints) -> list[datetime]:
     """When a feed is polled, poll after poll, from `start` on."""
     polls = [start]
     while (now := polls[-1]) < end:
@@ -211,7 +212,7 @@ NOON_ON_FRIDAY = datetime(2026, 3, 6, 12, 0, tzinfo=UTC)
 
 @pytest.mark.parametrize("start", [NOON_ON_FRIDAY, NOON_ON_FRIDAY + 11.5 * HOUR, NOON_ON_FRIDAY - 12.1 * HOUR])
 def test_a_rest_of_a_day_is_waited_out(start: datetime) -> None:
-    on_saturdays = Hints(skip_days=frozenset({5}))
+    on_saturdays = PollHints(skip_days=frozenset({5}))
 
     polls = polls_between(start, NOON_ON_FRIDAY + 5 * DAY, on_saturdays)
 
@@ -221,7 +222,7 @@ def test_a_rest_of_a_day_is_waited_out(start: datetime) -> None:
 
 @pytest.mark.parametrize("start", [NOON_ON_FRIDAY, NOON_ON_FRIDAY + 11.5 * HOUR, NOON_ON_FRIDAY - 12.1 * HOUR])
 def test_a_rest_longer_than_the_longest_wait_is_waited_out_in_steps(start: datetime) -> None:
-    on_weekends = Hints(skip_days=frozenset({5, 6}))
+    on_weekends = PollHints(skip_days=frozenset({5, 6}))
 
     polls = polls_between(start, NOON_ON_FRIDAY + 5 * DAY, on_weekends)
 
@@ -230,13 +231,15 @@ def test_a_rest_longer_than_the_longest_wait_is_waited_out_in_steps(start: datet
     assert max(later - at for at, later in pairwise(polls)) <= OPTIONS.interval_max + 1.1 * HOUR
 
 
-@pytest.mark.parametrize("always", [Hints(skip_hours=frozenset(range(24))), Hints(skip_days=frozenset(range(7)))])
-def test_a_rest_without_end_is_not_heeded(always: Hints) -> None:
+@pytest.mark.parametrize(
+    "always", [PollHints(skip_hours=frozenset(range(24))), PollHints(skip_days=frozenset(range(7)))]
+)
+def test_a_rest_without_end_is_not_heeded(always: PollHints) -> None:
     assert about(wait_with(always), HOUR)
 
 
 def test_of_a_week_with_one_hour_in_it_that_hour_is_found() -> None:
-    only_monday_at_11 = Hints(skip_hours=frozenset(range(24)) - {11}, skip_days=frozenset(range(1, 7)))
+    only_monday_at_11 = PollHints(skip_hours=frozenset(range(24)) - {11}, skip_days=frozenset(range(1, 7)))
 
     polls = polls_between(NOON_ON_FRIDAY, NOON_ON_FRIDAY + 21 * DAY, only_monday_at_11)
 

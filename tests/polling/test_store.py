@@ -17,11 +17,11 @@ from headwater.polling.types import (
     Decision,
     FailureClass,
     FeedState,
-    Hints,
     HostDecision,
     Moved,
     Off,
     Polled,
+    PollHints,
     PollReport,
     Validators,
 )
@@ -183,7 +183,7 @@ async def test_all_that_was_decided_is_there_at_the_next_claim(conn: Connection)
         last_full_at=START - 3 * HOUR,
         last_error="There is no feed.",
         last_error_type=FailureClass.NOT_FOUND,
-        hints=Hints(6 * HOUR, frozenset({0, 23}), frozenset({5})),
+        hints=PollHints(6 * HOUR, frozenset({0, 23}), frozenset({5})),
     )
     host = HostState(feed.host, (feed.source_id,), FailureClass.NOT_FOUND, START + HOUR, 1)
 

@@ -7,7 +7,7 @@ from headwater.articles.types import NewArticle
 from headwater.errors import InvalidUrl
 from headwater.feeds import parse_feed
 from headwater.feeds.types import Entry, ParsedFeed
-from headwater.polling.types import Hints, ReadFeed
+from headwater.polling.types import PollHints, ReadFeed
 from headwater.reading.text import storable, without_markup
 from headwater.urls import site_of, url_and_key, url_key
 
@@ -24,10 +24,10 @@ def read_feed(body: bytes, *, url: str, feed_url: str, content_type: str | None,
     return ReadFeed(feed.format, storable(feed.title), hints_of(feed), site, articles_of(feed, feed_url, site=site))
 
 
-def hints_of(feed: ParsedFeed) -> Hints | None:
+def hints_of(feed: ParsedFeed) -> PollHints | None:
     """The longer of ttl and sy:update* counts."""
     gap = max(feed.ttl or timedelta(0), feed.update_period or timedelta(0))
-    return Hints(gap, feed.skip_hours, feed.skip_days) if gap or feed.skip_hours or feed.skip_days else None
+    return PollHints(gap, feed.skip_hours, feed.skip_days) if gap or feed.skip_hours or feed.skip_days else None
 
 
 def articles_of(feed: ParsedFeed, feed_url: str, *, site: str) -> tuple[NewArticle, ...]:

@@ -12,7 +12,7 @@ from math import sqrt
 from uuid import UUID
 from zlib import crc32
 
-from headwater.polling.types import FeedState, Hints, NotModified, Polled, PollingOptions, ReadFeed
+from headwater.polling.types import FeedState, NotModified, Polled, PollHints, PollingOptions, ReadFeed
 
 OFTEN = timedelta(hours=3)
 SELDOM = timedelta(days=7)
@@ -94,7 +94,7 @@ def _chance(source_id: UUID, now: datetime) -> float:
     return crc32(source_id.bytes + moment) / 0xFFFFFFFF
 
 
-def _outside_break(due: datetime, hints: Hints, most: timedelta) -> datetime:
+def _outside_break(due: datetime, hints: PollHints, most: timedelta) -> datetime:
     """The first hour from `due` on that the publisher does not skip, at most `most` later. A longer break is waited for
     in steps; if all hours are skipped, the hint is ignored."""
     if not _is_skipped(due, hints):
@@ -104,5 +104,5 @@ def _outside_break(due: datetime, hints: Hints, most: timedelta) -> datetime:
     return due if ends_at is None else min(ends_at, due + most)
 
 
-def _is_skipped(at: datetime, hints: Hints) -> bool:
+def _is_skipped(at: datetime, hints: PollHints) -> bool:
     return at.hour in hints.skip_hours or at.weekday() in hints.skip_days

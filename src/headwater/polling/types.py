@@ -98,7 +98,7 @@ class LostFeed:
 
 
 @record
-class Hints:
+class PollHints:
     """What a feed asks for in its body: the time between two polls, and hours and weekdays without polls."""
 
     gap: timedelta = timedelta(0)
@@ -124,7 +124,7 @@ class FeedState:
     last_full_at: datetime | None = None
     last_error: str | None = None
     last_error_type: FailureClass | None = None
-    hints: Hints | None = None
+    hints: PollHints | None = None
 
 
 @record
@@ -163,7 +163,7 @@ class ReadFeed:
 
     format: str
     title: str = ""
-    hints: Hints | None = None
+    hints: PollHints | None = None
     site: str = ""
     entries: tuple[NewArticle, ...] = ()
 

@@ -51,7 +51,7 @@ CREATE TABLE feed_state (
 CREATE INDEX feed_state_by_host ON feed_state (host, next_poll_at);
 CREATE INDEX feed_state_new ON feed_state (host) WHERE last_polled_at IS NULL;
 CREATE INDEX feed_state_adopt ON feed_state (source_id) WHERE adopt_url IS NOT NULL;
-CREATE INDEX feed_state_wants_discovery ON feed_state (source_id) WHERE needs_rediscovery;
+CREATE INDEX feed_state_needs_rediscovery ON feed_state (source_id) WHERE needs_rediscovery;
 
 -- The breaker's list of feeds must not contain a feed that is deleted.
 CREATE FUNCTION feed_state_leave_host() RETURNS trigger

@@ -14,12 +14,12 @@ from headwater.polling.types import (
     ClaimedFeed,
     FeedState,
     Happening,
-    Hints,
     Moved,
     NotModified,
     Off,
     Polled,
     PollFailed,
+    PollHints,
     PollOutcome,
     PollReport,
     Validators,
@@ -82,10 +82,10 @@ def claimed_feed(row: ClaimRow, host: HeldHost, lease: UUID) -> ClaimedFeed:
     )  # fmt: skip
 
 
-def _hints(row: ClaimRow) -> Hints | None:
+def _hints(row: ClaimRow) -> PollHints | None:
     if row.hinted_gap is None and row.skip_hours is None and row.skip_days is None:
         return None
-    return Hints(row.hinted_gap or timedelta(0), frozenset(row.skip_hours or ()), frozenset(row.skip_days or ()))
+    return PollHints(row.hinted_gap or timedelta(0), frozenset(row.skip_hours or ()), frozenset(row.skip_days or ()))
 
 
 def _off(row: ClaimRow) -> Off | None:
