@@ -143,7 +143,9 @@ def _filter_values(wanted: UrlFilter, now: datetime, after: PageCursor | None) -
 async def count_urls(conn: Connection, *, wanted: UrlFilter, now: datetime) -> UrlTotal:
     """How many URLs pass a filter: by status and source from counters, else among the first ten thousand."""
     if wanted.host is None and wanted.origin is None and wanted.text is None:
-        return UrlTotal(await _count_by_counters(conn, wanted=wanted, now=now), is_exact=True)
+        sources = [one for one in (await stats(conn, now=now)).by_source if wanted.source_id in {None, one.source_id}]
+        urls = sum(getattr(one, wanted.status.value) if wanted.status else one.total for one in sources)
+        return UrlTotal(urls, is_exact=True)
     statement = f"""
         WITH seen AS MATERIALIZED ({_SEEN})
         SELECT count(*) FILTER (WHERE {_MATCHES}), count(*)
@@ -158,16 +160,6 @@ async def count_urls(conn: Connection, *, wanted: UrlFilter, now: datetime) -> U
     row = await cur.fetchone()
     assert row is not None, "an aggregate is always one row"
     return UrlTotal(row[0], is_exact=row[1] < COUNTED_THROUGH)
-
-
-async def _count_by_counters(conn: Connection, *, wanted: UrlFilter, now: datetime) -> int:
-    counted = await stats(conn, now=now)
-    if wanted.source_id is None:
-        return counted.by_status[wanted.status] if wanted.status else sum(counted.by_status.values())
-    of_source = next((one for one in counted.by_source if one.source_id == wanted.source_id), None)
-    if of_source is None:
-        return 0
-    return getattr(of_source, wanted.status.value) if wanted.status else of_source.total
 
 
 async def stats(conn: Connection, *, now: datetime) -> FrontierStats:

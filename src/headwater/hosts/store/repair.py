@@ -12,8 +12,7 @@ LEASE_MOST = timedelta(hours=3)
 async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime, thoroughly: bool) -> int:
     """Shorten waits that are longer than allowed, after feeds and URLs were repaired. Returns how many hosts. The next
     feed and URL are looked up for hosts with such a wait, and for all hosts if `thoroughly`."""
-    cur = await conn.execute(
-        f"""
+    hosts = f"""
         WITH wrong AS MATERIALIZED (
             SELECT shard, host_id, CASE WHEN not_before > %(paused)s THEN %(now)s ELSE not_before END AS not_before,
                 CASE WHEN paused_until <= %(paused)s THEN paused_until END AS paused_until,
@@ -56,15 +55,12 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
             ) IS DISTINCT FROM (
                 wrong.not_before, wrong.paused_until, wrong.pages_paused_until, wrong.feed_due_at, wrong.page_due_at
             )
-        """,
-        {"now": now, "latest": latest, "thoroughly": thoroughly, "soon": now + timedelta(hours=1),
-         "leased": now + LEASE_MOST, "paused": now + WAIT_MOST},
-    )  # fmt: skip
-    await conn.execute(
-        """
+    """
+    limits = {"soon": now + timedelta(hours=1), "leased": now + LEASE_MOST, "paused": now + WAIT_MOST}
+    cur = await conn.execute(hosts, {"now": now, "latest": latest, "thoroughly": thoroughly, **limits})
+    robots = """
         UPDATE host_robots SET expires_at = %(now)s, fetched_at = least(fetched_at, %(now)s)
         WHERE fetched_at > %(now)s::timestamptz + interval '1 hour'
-        """,
-        {"now": now},
-    )
+    """
+    await conn.execute(robots, {"now": now})
     return cur.rowcount

@@ -78,14 +78,8 @@ async def release(conn: Connection, *, release: Release) -> None:
             slowed = %(slowed)s, successes = %(successes)s, answered_at = greatest(answered_at, %(answered_at)s)
         WHERE shard = %(shard)s AND host_id = %(host_id)s AND lease = %(lease)s
         """,
-        {
-            **host_key(release.host),
-            "lease": release.lease,
-            "not_before": release.not_before,
-            "slowed": release.pace.slowed,
-            "successes": release.pace.successes,
-            "answered_at": release.answered_at,
-        },
+        {**host_key(release.host), "lease": release.lease, "not_before": release.not_before,
+         "slowed": release.pace.slowed, "successes": release.pace.successes, "answered_at": release.answered_at},
     )  # fmt: skip
 
 

@@ -17,10 +17,7 @@ async def find_disable(
     added under this URL, one whose feed has moved here from another site decides. Raises InvalidUrl."""
     form = canonical(url)
     plain = form.replace("https:", "http:", 1)
-    return await fetch_one(
-        conn,
-        OperatorDisable,
-        """
+    statement = """
         SELECT until, is_whole
         FROM (
             SELECT CASE WHEN NOT disabled_by_operator THEN off_until END AS until, disabled_by_operator AS is_whole
@@ -44,14 +41,10 @@ async def find_disable(
                 AND (is_disabled OR off_at IS NOT NULL AND coalesce(off_until, 'infinity') > %(now)s)
         ) AS found
         ORDER BY until DESC NULLS FIRST, is_whole DESC LIMIT 1
-        """,
-        {
-            "key": key_of(form),
-            "spellings": [url, form, plain, f"{form}/", f"{plain}/"],
-            "now": now,
-            "other_than": other_than,
-        },
-    )
+    """
+    spellings = [url, form, plain, f"{form}/", f"{plain}/"]
+    values = {"key": key_of(form), "spellings": spellings, "now": now, "other_than": other_than}
+    return await fetch_one(conn, OperatorDisable, statement, values)
 
 
 async def keep_hold(conn: Connection, *, source_id: SourceId, now: datetime) -> None:

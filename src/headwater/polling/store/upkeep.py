@@ -30,8 +30,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
 
     Feeds that only a user can enable are not changed, and NULL stays NULL, unlike with `least`. Returns how many feeds.
     """
-    cur = await conn.execute(
-        """
+    feeds = """
         UPDATE feed_state SET next_poll_at = CASE
                 WHEN next_poll_at >= '9999-01-01' THEN next_poll_at
                 WHEN next_poll_at > %(latest)s THEN %(now)s
@@ -54,15 +53,11 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
             OR greatest(
                 off_at, last_polled_at, last_succeeded_at, last_new_at, last_full_at, failing_since, moved_since
             ) > %(now)s::timestamptz + interval '1 hour'
-        """,
-        {"now": now, "latest": latest},
-    )
-    repaired = cur.rowcount
-    await conn.execute(
-        """
+    """
+    cur = await conn.execute(feeds, {"now": now, "latest": latest})
+    sources = """
         UPDATE sources SET feed_disabled_at = %(now)s
         WHERE feed_disabled_at > %(now)s::timestamptz + interval '1 hour'
-        """,
-        {"now": now},
-    )
-    return repaired
+    """
+    await conn.execute(sources, {"now": now})
+    return cur.rowcount
