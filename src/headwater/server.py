@@ -9,6 +9,7 @@ from datetime import timedelta
 import uvicorn
 from litestar import Litestar
 from litestar.datastructures import State
+from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from pydantic import SecretStr
 
@@ -20,7 +21,7 @@ from headwater.api.limits import RateLimits
 from headwater.asgi.errors import respond_to_bug, respond_to_error, respond_to_http_error
 from headwater.asgi.forgery import FORM_BYTES, PARTS_MAX
 from headwater.asgi.guard import add_security_headers, guard, observe
-from headwater.asgi.handlers import provide
+from headwater.asgi.handlers import make_call, provide
 from headwater.asgi.health import health_routes
 from headwater.asgi.session import PUBLIC_HTTPS
 from headwater.db import Database
@@ -30,14 +31,9 @@ from headwater.web import WebOptions, templates, web_routes
 
 
 def create_app(
-    database: Database,
-    clock: Clock,
-    api_token: SecretStr | None = None,
-    web: WebOptions | None = None,
-    issuer: Issuer | None = None,
-    openid: OpenId | None = None,
-    limits: RateLimits | None = None,
-) -> Litestar:
+    database: Database, clock: Clock, api_token: SecretStr | None = None, web: WebOptions | None = None,
+    issuer: Issuer | None = None, openid: OpenId | None = None, limits: RateLimits | None = None
+) -> Litestar:  # fmt: skip
     """Pages and API. The API accepts users' tokens, `api_token` (the operator's own) and tokens of `issuer`.
 
     Users may also log in with `openid`. `limits` are those of the API; none by default.
@@ -52,7 +48,7 @@ def create_app(
         dependencies=provide(
             database=database, clock=clock, openid=openid, quotas=web.quotas, inspector=web.inspector,
             outsiders=outsiders,
-        ),
+        ) | {"call": Provide(make_call, sync_to_thread=False)},
         exception_handlers={
             HeadwaterError: respond_to_error, HTTPException: respond_to_http_error, Exception: respond_to_bug
         },

@@ -1,4 +1,4 @@
-"""Who is let in, what is read, and what every refusal looks like."""
+"""Authentication, accepted bodies, and the form of errors."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -27,7 +27,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture
 async def nowhere() -> AsyncIterator[Database]:
-    """A database that is away: whoever is refused before it is asked for does not notice."""
+    """An unavailable database: requests refused before any query are not affected."""
     async with Database("host=127.0.0.1 port=1 dbname=x user=x", pool_size=2, wait=timedelta(milliseconds=200)) as away:
         yield away
 
@@ -45,7 +45,7 @@ async def guarded(nowhere: Database, clock: MovableClock) -> AsyncIterator[Async
         yield client
 
 
-async def test_without_a_token_set_nothing_is_answered_and_it_is_said_what_to_bring(closed: AsyncClient) -> None:
+async def test_without_a_token_set_every_request_is_401_with_advice(closed: AsyncClient) -> None:
     refusals = [await closed.request(method, path, headers=BEARER) for method, path in ADDRESSES]
 
     assert {refusal.status_code for refusal in refusals} == {401}
@@ -66,7 +66,7 @@ async def test_without_a_token_set_nothing_is_answered_and_it_is_said_what_to_br
         f"Bearer {TOKEN[:-1]}",
     ],
 )
-async def test_without_the_right_token_nothing_is_answered(given: str | None, guarded: AsyncClient) -> None:
+async def test_a_wrong_token_is_refused(given: str | None, guarded: AsyncClient) -> None:
     del guarded.headers["Authorization"]
     headers = {} if given is None else {"Authorization": given}
 
@@ -78,11 +78,11 @@ async def test_without_the_right_token_nothing_is_answered(given: str | None, gu
 
 
 @pytest.mark.parametrize("given", [f"bearer {TOKEN}", f"BEARER   {TOKEN} "])
-async def test_the_scheme_may_be_written_in_any_way(given: str, guarded: AsyncClient) -> None:
+async def test_the_scheme_is_case_insensitive(given: str, guarded: AsyncClient) -> None:
     assert (await guarded.get(f"{FRONTIER}/stats", headers={"Authorization": given})).status_code == 503
 
 
-async def test_a_token_that_is_no_text_is_refused(guarded: AsyncClient) -> None:
+async def test_a_token_of_invalid_bytes_is_refused(guarded: AsyncClient) -> None:
     response = await guarded.get(FRONTIER, headers={b"Authorization": b"Bearer \xff\xfe\xfd"})
 
     assert response.status_code == 401
@@ -99,9 +99,7 @@ async def test_a_token_that_is_no_text_is_refused(guarded: AsyncClient) -> None:
         ("GET", f"{FRONTIER}?limit=0", 422),
     ],
 )
-async def test_every_refusal_has_one_shape(
-    method: str, path: str, status: int, accept: str, guarded: AsyncClient
-) -> None:
+async def test_every_error_is_a_problem(method: str, path: str, status: int, accept: str, guarded: AsyncClient) -> None:
     response = await guarded.request(method, path, headers={"Accept": accept})
 
     assert response.status_code == status
@@ -114,7 +112,7 @@ async def test_every_refusal_has_one_shape(
     assert f'id="{told["type"].partition("#")[2]}"' in (await guarded.get("/api/docs")).text
 
 
-async def test_a_wrong_method_is_told_the_right_ones(guarded: AsyncClient) -> None:
+async def test_a_wrong_method_gets_the_allow_header(guarded: AsyncClient) -> None:
     assert "GET" in (await guarded.put(FRONTIER)).headers["allow"]
 
 
@@ -130,7 +128,7 @@ async def test_only_json_is_read(given: str | None, guarded: AsyncClient) -> Non
     assert "application/json" in response.json()["advice"]
 
 
-async def test_a_packed_body_is_not_read(guarded: AsyncClient) -> None:
+async def test_a_compressed_body_is_refused(guarded: AsyncClient) -> None:
     response = await guarded.post(f"{FRONTIER}/submit", content=b"x", headers={**JSON, "Content-Encoding": "gzip"})
 
     assert response.status_code == 415
@@ -152,14 +150,14 @@ async def test_a_packed_body_is_not_read(guarded: AsyncClient) -> None:
     ],
     ids=["cut-off", "no-text", "deep", "half-a-letter", "huge", "nothing", "null", "list", "empty", "large"],
 )
-async def test_a_body_that_cannot_be_used_is_refused(body: bytes, status: int, guarded: AsyncClient) -> None:
+async def test_an_invalid_body_is_refused(body: bytes, status: int, guarded: AsyncClient) -> None:
     response = await guarded.post(f"{FRONTIER}/submit", content=body, headers=JSON)
 
     assert response.status_code == status
     assert response.json()["status"] == status
 
 
-async def test_all_faults_are_told_each_with_its_place(guarded: AsyncClient) -> None:
+async def test_all_errors_are_listed_with_their_location(guarded: AsyncClient) -> None:
     body = {"url": "", "priority": 11, "kind": "picture", "source_id": "x", "colour": "blue"}
 
     query = await guarded.get(
@@ -175,7 +173,7 @@ async def test_all_faults_are_told_each_with_its_place(guarded: AsyncClient) -> 
 
 
 @pytest.mark.parametrize("path", [FRONTIER, f"{FRONTIER}/stats"])
-async def test_a_parameter_that_is_misspelt_is_told(path: str, guarded: AsyncClient) -> None:
+async def test_an_unknown_parameter_is_refused(path: str, guarded: AsyncClient) -> None:
     response = await guarded.get(path, params={"hots": "a.example", "database": "x"})
 
     assert response.status_code == 422
@@ -183,14 +181,14 @@ async def test_a_parameter_that_is_misspelt_is_told(path: str, guarded: AsyncCli
 
 
 @pytest.mark.parametrize("name", ["status", "source_id", "origin", "limit"])
-async def test_null_is_not_the_same_as_nothing(name: str, guarded: AsyncClient) -> None:
+async def test_null_is_refused_in_a_query(name: str, guarded: AsyncClient) -> None:
     response = await guarded.get(FRONTIER, params={name: "NULL"})
 
     assert response.status_code == 422
     assert [fault["where"] for fault in response.json()["errors"]] == [f"query.{name}"]
 
 
-async def test_without_its_database_it_says_when_to_come_back(guarded: AsyncClient) -> None:
+async def test_without_the_database_it_is_503_with_retry_after(guarded: AsyncClient) -> None:
     answers = [
         await guarded.get(FRONTIER, headers={"Accept": "text/html"}),
         await guarded.post(f"{FRONTIER}/submit", json={"url": "https://a.example/"}),
@@ -204,7 +202,7 @@ async def test_without_its_database_it_says_when_to_come_back(guarded: AsyncClie
     assert not any("127.0.0.1" in answer.text for answer in answers)
 
 
-async def test_other_sites_are_told_nothing(guarded: AsyncClient) -> None:
+async def test_no_cors_headers_are_sent(guarded: AsyncClient) -> None:
     response = await guarded.get(f"{FRONTIER}/stats", headers={"Origin": "https://evil.example"})
 
     assert not [name for name in response.headers if name.startswith("access-control")]

@@ -35,7 +35,7 @@ async def created(api: AsyncClient, **changes: Any) -> dict[str, Any]:
     return response.json()
 
 
-async def test_a_feed_is_created_in_the_words_of_the_seed(api: AsyncClient) -> None:
+async def test_a_feed_is_created_as_specified(api: AsyncClient) -> None:
     feed = await created(api)
 
     assert {name: value for name, value in feed.items() if name not in {"id", "created_at", "updated_at"}} == {
@@ -78,16 +78,14 @@ async def test_a_duplicate_is_a_conflict(api: AsyncClient) -> None:
     ],
     ids=["ftp", "no-scheme", "no-host", "no-name", "long-name", "null-name", "often", "seldom", "category", "unknown"],
 )
-async def test_the_seeds_rules_of_validation_hold(changes: dict[str, Any], api: AsyncClient) -> None:
+async def test_the_specified_validation_rules_apply(changes: dict[str, Any], api: AsyncClient) -> None:
     response = await api.post(FEEDS, json={**GIVEN, **changes})
 
     assert response.status_code == 422
     assert [fault["where"] for fault in response.json()["errors"]] == [f"body.{name}" for name in changes]
 
 
-async def test_a_feed_gets_another_url_and_is_fetched_at_once(
-    api: AsyncClient, database: Database, clock: MovableClock
-) -> None:
+async def test_a_new_url_is_fetched_at_once(api: AsyncClient, database: Database, clock: MovableClock) -> None:
     feed = await created(api)
     await poll(database, clock, consecutive_errors=4, last_error="Not there.")
     failing = (await api.get(f"{FEEDS}/{feed['id']}")).json()
@@ -101,7 +99,7 @@ async def test_a_feed_gets_another_url_and_is_fetched_at_once(
     )  # fmt: skip
 
 
-async def test_a_feed_is_switched_off_and_on(api: AsyncClient, database: Database, clock: MovableClock) -> None:
+async def test_a_feed_is_disabled_and_enabled(api: AsyncClient, database: Database, clock: MovableClock) -> None:
     feed = await created(api)
     place = f"{FEEDS}/{feed['id']}"
     await poll(database, clock, consecutive_errors=5, last_error="Gone.", off=Off(START, FailureClass.GONE, None))
@@ -157,7 +155,7 @@ async def test_a_feed_is_deleted(api: AsyncClient) -> None:
     [("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/refresh"), ("POST", "/reset-errors")],
     ids=["read", "change", "delete", "refresh", "reset"],
 )
-async def test_what_is_not_there_is_not_found(method: str, path: str, api: AsyncClient) -> None:
+async def test_an_unknown_id_is_not_found(method: str, path: str, api: AsyncClient) -> None:
     body = {} if method == "PATCH" else None
 
     response = await api.request(method, f"{FEEDS}/{uuid4()}{path}", json=body)
@@ -166,7 +164,7 @@ async def test_what_is_not_there_is_not_found(method: str, path: str, api: Async
     assert response.headers["content-type"] == "application/problem+json"
 
 
-async def test_pages_lead_through_all_of_them_once(api: AsyncClient) -> None:
+async def test_each_source_is_on_one_page(api: AsyncClient) -> None:
     made = [(await created(api, url=f"https://a.example/{number}"))["id"] for number in range(3)]
 
     first = (await api.get(FEEDS, params={"limit": 2})).json()
@@ -176,7 +174,7 @@ async def test_pages_lead_through_all_of_them_once(api: AsyncClient) -> None:
     assert second["next_cursor"] is None
 
 
-async def test_many_are_imported_and_again_without_harm(api: AsyncClient) -> None:
+async def test_an_import_can_be_repeated(api: AsyncClient) -> None:
     feed = await created(api)
     await api.patch(f"{FEEDS}/{feed['id']}", json={"is_active": False})
     body = {
@@ -201,7 +199,7 @@ async def test_many_are_imported_and_again_without_harm(api: AsyncClient) -> Non
 
 
 @pytest.mark.parametrize("role", [Role.READER, Role.MODERATOR])
-async def test_only_super_admins_are_let_in(role: Role, database: Database, clock: MovableClock) -> None:
+async def test_only_super_admins_are_allowed(role: Role, database: Database, clock: MovableClock) -> None:
     people = People(database, clock)
     token = await people.token(await people.person(role))
     async with visit(create_app(database, clock)) as client:
@@ -215,7 +213,7 @@ async def test_only_super_admins_are_let_in(role: Role, database: Database, cloc
     assert [answer.status_code for answer in answers] == [403, 403, 403, 401]
 
 
-async def test_who_changed_it_is_in_the_audit_log(database: Database, clock: MovableClock) -> None:
+async def test_changes_are_in_the_audit_log_with_their_actor(database: Database, clock: MovableClock) -> None:
     people = People(database, clock)
     person = await people.person(Role.SUPER_ADMIN)
     token = await people.token(person, scopes=("read", "write", "admin"))
@@ -257,7 +255,7 @@ async def listed(api: AsyncClient, **query: str) -> list[str]:
     return [one["name"] for one in response.json()["sources"]]
 
 
-async def test_stuck_feeds_and_disabled_feeds_with_errors_are_listed_in_the_seeds_order(
+async def test_stuck_feeds_and_disabled_feeds_with_errors_are_listed_in_the_specified_order(
     api: AsyncClient, database: Database
 ) -> None:
     for number, (name, at, errors, is_active) in enumerate(
@@ -283,7 +281,7 @@ async def test_stuck_feeds_and_disabled_feeds_with_errors_are_listed_in_the_seed
     assert broken == ["newer", "older", "never"]
 
 
-async def test_the_order_by_last_fetch_goes_on_from_page_to_page(api: AsyncClient, database: Database) -> None:
+async def test_the_order_by_last_fetch_continues_on_the_next_page(api: AsyncClient, database: Database) -> None:
     for number in range(5):
         await created(api, name=f"{number}", url=f"https://f{number}.example/feed")
         await fetched(database, f"{number}", START - timedelta(hours=number) if number < 3 else None)

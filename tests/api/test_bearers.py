@@ -1,4 +1,4 @@
-"""Tokens that people make for their programs: what each may do, and what those that are none get."""
+"""API tokens of users: what each allows, and responses to invalid ones."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -30,7 +30,7 @@ NOBODYS = "00000000-0000-0000-0000-000000000007"
 
 @pytest.fixture
 async def api(database: Database, clock: MovableClock) -> AsyncIterator[AsyncClient]:
-    """No token of the operator's is set: people's own open it."""
+    """No token of the operator is set; tokens of users are accepted."""
     async with visit(create_app(database, clock)) as client:
         yield client
 
@@ -68,12 +68,12 @@ async def write(api: AsyncClient, token: str) -> Response:
 
 
 async def look(api: AsyncClient, token: str) -> Response:
-    """What every reader may."""
+    """A request that every reader may send."""
     return await api.get(CUSTOM, headers=with_token(token))
 
 
 async def withdraw(api: AsyncClient, token: str) -> Response:
-    """What every reader may; there is no such suggestion."""
+    """A request that every reader may send; there is no such suggestion."""
     return await api.delete(f"{CUSTOM}/{NOBODYS}", headers=with_token(token))
 
 
@@ -82,7 +82,7 @@ async def withdraw(api: AsyncClient, token: str) -> Response:
     [(["read"], 200, 403), (["write"], 403, 404), (["read", "write"], 200, 404), (["admin"], 200, 404)],
     ids=["read", "write", "both", "admin"],
 )
-async def test_a_token_does_what_its_scopes_say(
+async def test_a_token_is_limited_to_its_scopes(
     api: AsyncClient, people: People, scopes: list[str], reads: int, writes: int
 ) -> None:
     token = await people.token(await people.person(Role.SUPER_ADMIN), scopes)
@@ -115,16 +115,14 @@ async def test_every_change_needs_the_scope_for_it(api: AsyncClient, people: Peo
     [(Role.READER, 403), (Role.MODERATOR, 403), (Role.SUPER_ADMIN, 200)],
     ids=str,
 )
-async def test_the_frontier_is_for_those_who_look_after_headwater(
-    api: AsyncClient, people: People, role: Role, status: int
-) -> None:
+async def test_the_frontier_requires_super_admin(api: AsyncClient, people: People, role: Role, status: int) -> None:
     scopes = ["read", "write"] if role is Role.READER else ["admin"]
     token = await people.token(await people.person(role), scopes)
 
     assert [(await read(api, token)).status_code, (await write(api, token)).status_code] == [status, status]
 
 
-async def test_who_loses_a_role_loses_it_at_once(api: AsyncClient, people: People) -> None:
+async def test_a_lowered_role_applies_at_once(api: AsyncClient, people: People) -> None:
     token = await people.token(await people.person(Role.SUPER_ADMIN), ["admin"])
     before = await read(api, token)
     await another_administrator(people.database)
@@ -135,7 +133,7 @@ async def test_who_loses_a_role_loses_it_at_once(api: AsyncClient, people: Peopl
     assert (before.status_code, (await read(api, token)).status_code) == (200, 401)
 
 
-async def test_a_wrong_token_and_a_revoked_one_are_told_the_same(api: AsyncClient, people: People) -> None:
+async def test_a_wrong_and_a_revoked_token_get_the_same_response(api: AsyncClient, people: People) -> None:
     user = await people.person(Role.MODERATOR)
     token = await people.token(user)
     async with people.database.as_system() as conn:
@@ -153,14 +151,14 @@ async def test_a_wrong_token_and_a_revoked_one_are_told_the_same(api: AsyncClien
     "spoil", [str.upper, lambda token: token[:-1], lambda token: token[3:], lambda token: f"{token}=", lambda _: "hw_"],
     ids=["case", "short", "prefix", "long", "nothing"],
 )  # fmt: skip
-async def test_a_token_that_is_nearly_right_is_wrong(api: AsyncClient, people: People, spoil: object) -> None:
+async def test_a_token_with_a_changed_character_is_refused(api: AsyncClient, people: People, spoil: object) -> None:
     token = await people.token(await people.person(Role.MODERATOR))
     assert callable(spoil)
 
     assert (await read(api, str(spoil(token)))).status_code == 401
 
 
-async def test_tokens_of_somebody_who_is_gone_are_gone(api: AsyncClient, people: People) -> None:
+async def test_tokens_of_a_deleted_user_are_refused(api: AsyncClient, people: People) -> None:
     user = await people.person(Role.MODERATOR)
     token = await people.token(user)
     async with people.database.as_system() as conn:
@@ -169,7 +167,7 @@ async def test_tokens_of_somebody_who_is_gone_are_gone(api: AsyncClient, people:
     assert (await read(api, token)).status_code == 401
 
 
-async def test_cookies_open_no_api(api: AsyncClient, people: People) -> None:
+async def test_cookies_do_not_authorise_the_api(api: AsyncClient, people: People) -> None:
     token = await people.token(await people.person(Role.SUPER_ADMIN))
 
     answer = await api.get(f"{FRONTIER}/stats", headers={"Cookie": f"headwater_access={token}"})
@@ -177,7 +175,7 @@ async def test_cookies_open_no_api(api: AsyncClient, people: People) -> None:
     assert answer.status_code == 401
 
 
-async def test_when_a_token_was_used_is_noted(api: AsyncClient, people: People, clock: MovableClock) -> None:
+async def test_the_last_use_of_a_token_is_recorded(api: AsyncClient, people: People, clock: MovableClock) -> None:
     user = await people.person(Role.MODERATOR)
     token = await people.token(user)
     clock.move(minutes=5)
@@ -190,14 +188,14 @@ async def test_when_a_token_was_used_is_noted(api: AsyncClient, people: People, 
 
 @pytest.fixture
 async def trusting(database: Database, clock: MovableClock) -> AsyncIterator[AsyncClient]:
-    """An app that believes the JWTs of an outside issuer."""
+    """An app that accepts JWTs of an outside issuer."""
     keys = FixedKey(RSA.as_pem(private=False).decode())
     issuer = Issuer(keys, clock, name=NAME, audience=AUDIENCE)
     async with visit(create_app(database, clock, issuer=issuer)) as client:
         yield client
 
 
-async def test_a_jwt_opens_the_account_it_names(trusting: AsyncClient, people: People) -> None:
+async def test_a_jwt_authorises_its_account(trusting: AsyncClient, people: People) -> None:
     await people.person(Role.SUPER_ADMIN)
 
     reader = await read(trusting, signed(claims()))
@@ -214,7 +212,7 @@ async def test_a_jwt_opens_the_account_it_names(trusting: AsyncClient, people: P
 @pytest.mark.parametrize(
     "options", [AccountOptions(confirm_email=True), AccountOptions(hide_accounts=True)], ids=["confirm", "hide"]
 )
-async def test_where_emails_must_be_confirmed_a_jwt_opens_no_account_before_its_is(
+async def test_a_jwt_with_an_unconfirmed_email_is_refused_where_confirmation_is_required(
     database: Database, clock: MovableClock, people: People, options: AccountOptions
 ) -> None:
     await people.person(Role.SUPER_ADMIN)
@@ -231,7 +229,7 @@ async def test_where_emails_must_be_confirmed_a_jwt_opens_no_account_before_its_
     assert "/auth/forgot" in unverified.json()["detail"]
 
 
-async def test_without_an_issuer_set_no_jwt_is_believed(api: AsyncClient, people: People) -> None:
+async def test_without_an_issuer_set_a_jwt_is_refused(api: AsyncClient, people: People) -> None:
     await people.person(Role.SUPER_ADMIN)
 
     assert (await read(api, signed(claims(email="super_admin@example.com")))).status_code == 401

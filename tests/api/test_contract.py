@@ -1,4 +1,4 @@
-"""A machine that means no good reads the API's own description and tries to prove it wrong."""
+"""Generated requests from the OpenAPI document: each response matches it."""
 
 import asyncio
 import json
@@ -70,7 +70,7 @@ def described(conninfo: str) -> Iterator[Any]:
 
 
 def a_source(url: str) -> str:
-    """The id of something that there is."""
+    """The id of an existing row."""
     request = urllib.request.Request(
         f"{url}/api/v1/sources",
         data=b'{"feed_url": "https://news.example/feed"}',
@@ -81,7 +81,7 @@ def a_source(url: str) -> str:
 
 
 @pytest.mark.parametrize("mode", ["positive", "negative"])
-def test_whatever_is_sent_the_answer_is_as_described(mode: str, described: Any) -> None:
+def test_every_response_matches_the_openapi_document(mode: str, described: Any) -> None:
     # What a schema allows can still be refused: not every text is a URL, not every id a source.
     unwanted = [schemathesis.specs.openapi.checks.positive_data_acceptance]
     loaded, source_id = described

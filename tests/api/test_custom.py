@@ -1,4 +1,4 @@
-"""/api/feeds/custom as seed 003 §2 lays it down: every status it answers, and that each person reaches their own."""
+"""/api/feeds/custom as specified by seed 003 §2: every status, and only the user's own suggestions."""
 
 from collections.abc import AsyncIterator
 from uuid import UUID
@@ -77,7 +77,7 @@ def proposal(site: Site, **more: object) -> dict[str, object]:
     return {"name": "Good News", "url": site.url("good.example/feed"), **more}
 
 
-async def test_201_a_suggestion_that_waits(api: AsyncClient, hers: dict[str, str], site: Site) -> None:
+async def test_201_a_pending_suggestion(api: AsyncClient, hers: dict[str, str], site: Site) -> None:
     given = proposal(site, category="News", refresh_interval_minutes=30)
 
     response = await api.post(CUSTOM, json=given, headers=hers)
@@ -92,7 +92,7 @@ async def test_201_a_suggestion_that_waits(api: AsyncClient, hers: dict[str, str
     assert (await api.get(CUSTOM, headers=hers)).json() == {"feeds": [told], "next_cursor": None}
 
 
-async def test_201_live_at_once_with_ten_karma(
+async def test_201_auto_approved_with_ten_karma(
     api: AsyncClient, hers: dict[str, str], site: Site, database: Database, ada: User
 ) -> None:
     async with database.as_system() as conn:
@@ -122,7 +122,7 @@ async def test_201_live_at_once_with_ten_karma(
     ],
     ids=str,
 )
-async def test_422_says_what_is_wrong_and_where(
+async def test_422_lists_errors_by_field(
     api: AsyncClient, hers: dict[str, str], site: Site, given: dict[str, object], where: str
 ) -> None:
     response = await api.post(CUSTOM, json=proposal(site) | given, headers=hers)
@@ -132,9 +132,7 @@ async def test_422_says_what_is_wrong_and_where(
     assert where in {fault["where"] for fault in response.json()["errors"]}
 
 
-async def test_422_a_page_is_refused_with_the_feeds_that_it_names(
-    api: AsyncClient, hers: dict[str, str], site: Site
-) -> None:
+async def test_422_a_page_is_refused_with_its_feeds(api: AsyncClient, hers: dict[str, str], site: Site) -> None:
     site.answers["good.example/"] = page("<link rel=alternate type=application/rss+xml title=All href=/feed>")
 
     response = await api.post(CUSTOM, json=proposal(site, url=site.url("good.example/")), headers=hers)
@@ -145,7 +143,7 @@ async def test_422_a_page_is_refused_with_the_feeds_that_it_names(
     assert site.url("good.example/feed") in second["problem"]
 
 
-async def test_422_nothing_is_taken_from_a_blocked_domain(
+async def test_422_a_blocked_domain_is_refused(
     api: AsyncClient, hers: dict[str, str], site: Site, database: Database, clock: MovableClock
 ) -> None:
     async with database.as_system() as conn:
@@ -175,7 +173,7 @@ async def test_409_a_duplicate_comes_with_the_offer_to_subscribe(
     assert "Subscribe to it instead" in told["detail"]
 
 
-async def test_409_what_waits_is_not_told_to_be_public(api: AsyncClient, hers: dict[str, str], site: Site) -> None:
+async def test_409_a_pending_duplicate_is_not_called_public(api: AsyncClient, hers: dict[str, str], site: Site) -> None:
     await api.post(CUSTOM, json=proposal(site), headers=hers)
 
     response = await api.post(CUSTOM, json=proposal(site), headers=hers)
@@ -184,7 +182,7 @@ async def test_409_what_waits_is_not_told_to_be_public(api: AsyncClient, hers: d
     assert response.json()["subscribe_url"] == "/dashboard"
 
 
-async def test_429_so_many_an_hour(api: AsyncClient, hers: dict[str, str], site: Site) -> None:
+async def test_429_over_the_hourly_limit(api: AsyncClient, hers: dict[str, str], site: Site) -> None:
     for _ in range(20):
         await api.post(CUSTOM, json=proposal(site, url=site.url("good.example/none")), headers=hers)
 
@@ -204,7 +202,7 @@ async def test_401_and_403(api: AsyncClient, database: Database, clock: MovableC
     assert (await api.get(CUSTOM, headers=reading)).status_code == 200
 
 
-async def test_403_the_operators_own_token_belongs_to_nobody(
+async def test_403_the_operators_token_has_no_user(
     database: Database, clock: MovableClock, inspector: Inspector, site: Site
 ) -> None:
     token = SecretStr("a-token-for-tests-0123456789")
@@ -221,14 +219,14 @@ async def test_403_the_operators_own_token_belongs_to_nobody(
     assert all("has no user" in answer.json()["detail"] for answer in answers)
 
 
-async def test_503_where_nobody_looks_at_feeds(
+async def test_503_without_an_inspector(
     database: Database, clock: MovableClock, hers: dict[str, str], site: Site
 ) -> None:
     async with visit(create_app(database, clock)) as client:
         assert (await client.post(CUSTOM, json=proposal(site), headers=hers)).status_code == 503
 
 
-async def test_each_lists_and_takes_back_their_own(
+async def test_users_list_and_withdraw_their_own_suggestions(
     api: AsyncClient, hers: dict[str, str], site: Site, database: Database, clock: MovableClock
 ) -> None:
     bob = await bearer(database, clock, await a_user(database, clock, "bob@example.com"), "read", "write")
@@ -242,7 +240,7 @@ async def test_each_lists_and_takes_back_their_own(
     assert (await api.post(CUSTOM, json=proposal(site), headers=bob)).status_code == 201
 
 
-async def test_409_what_was_decided_on_is_not_taken_back(
+async def test_409_a_decided_suggestion_cannot_be_withdrawn(
     api: AsyncClient, hers: dict[str, str], site: Site, database: Database, clock: MovableClock
 ) -> None:
     feed = (await api.post(CUSTOM, json=proposal(site), headers=hers)).json()

@@ -33,7 +33,7 @@ async def listed(api: AsyncClient, **wanted: Any) -> list[str]:
 
 
 async def let_all_fail(database: Database, clock: MovableClock, *, hopeless: bool = False) -> None:
-    """A fetcher comes by and has no luck."""
+    """A fetch of every due URL fails."""
     answer = GivenUp("gone", "410") if hopeless else FetchFailed("timeout", "it took too long")
     async with database.as_system() as conn:
         until = clock() + timedelta(minutes=1)
@@ -51,7 +51,7 @@ async def test_a_url_is_queued_once_and_then_known(api: AsyncClient) -> None:
     assert (again["result"], again["id"]) == ("known", first["id"])
 
 
-async def test_what_was_submitted_is_shown_as_it_was(api: AsyncClient, source_id: UUID) -> None:
+async def test_a_submitted_url_is_shown_with_its_fields(api: AsyncClient, source_id: UUID) -> None:
     submitted = await submit(api, PAGE, source_id=str(source_id), priority=9, kind="list")
 
     shown = (await api.get(f"{FRONTIER}/{submitted['id']}")).json()
@@ -91,7 +91,9 @@ async def test_a_source_must_exist(api: AsyncClient) -> None:
     assert await listed(api) == []
 
 
-async def test_a_bulk_gives_each_its_own_result_and_garbage_harms_nobody(api: AsyncClient, source_id: UUID) -> None:
+async def test_each_url_of_a_bulk_has_its_result_and_invalid_ones_do_not_affect_others(
+    api: AsyncClient, source_id: UUID
+) -> None:
     await submit(api, "https://known.example/")
     garbage = [
         17,
@@ -125,7 +127,7 @@ async def test_a_bulk_gives_each_its_own_result_and_garbage_harms_nobody(api: As
     assert {url["url"]: url["priority"] for url in urls} == {PAGE: 2, f"{PAGE}/2": 9}
 
 
-async def test_thousands_go_in_one_bulk_and_no_more_than_ten(api: AsyncClient) -> None:
+async def test_a_bulk_has_at_most_ten_thousand_urls(api: AsyncClient) -> None:
     urls = [f"https://site-{number % 50}.example/{number}" for number in range(10_000)]
 
     taken = await api.post(f"{FRONTIER}/submit/bulk", json={"urls": urls})
@@ -139,9 +141,7 @@ async def test_thousands_go_in_one_bulk_and_no_more_than_ten(api: AsyncClient) -
     assert (await api.get(f"{FRONTIER}/stats")).json()["by_status"]["pending"] == 10_000
 
 
-async def test_a_list_is_narrowed_down(
-    api: AsyncClient, source_id: UUID, database: Database, clock: MovableClock
-) -> None:
+async def test_a_list_is_filtered(api: AsyncClient, source_id: UUID, database: Database, clock: MovableClock) -> None:
     await submit(api, "https://a.example/failed")
     await let_all_fail(database, clock)
     await submit(api, "https://b.example/one", source_id=str(source_id))
@@ -164,7 +164,7 @@ async def test_a_list_is_narrowed_down(
 
 
 @pytest.mark.parametrize("wanted", [{}, {"host": "a.example"}, {"q": "a.example"}], ids=["all", "host", "text"])
-async def test_pages_lead_through_the_whole_list_once_while_it_grows(
+async def test_each_url_is_on_one_page_while_the_list_grows(
     wanted: dict[str, str], api: AsyncClient, clock: MovableClock
 ) -> None:
     for number in range(5):
@@ -187,14 +187,14 @@ async def test_pages_lead_through_the_whole_list_once_while_it_grows(
 
 
 @pytest.mark.parametrize("word", ["x", "AAAA", "é", "%00", "_" * 32, "A" * 101, ""])
-async def test_a_cursor_that_is_not_ours_is_refused(word: str, api: AsyncClient) -> None:
+async def test_an_invalid_cursor_is_refused(word: str, api: AsyncClient) -> None:
     response = await api.get(FRONTIER, params={"cursor": word})
 
     assert response.status_code == 422
     assert response.json()["errors"][0]["where"] == "query.cursor"
 
 
-def test_a_cursor_survives_the_journey() -> None:
+def test_a_cursor_is_decoded_as_it_was_encoded() -> None:
     at, row_id = START + timedelta(microseconds=1), uuid4()
 
     assert decode_cursor(encode_cursor(at, row_id)) == (at, row_id)
@@ -216,9 +216,7 @@ async def test_stats_count_by_status_and_by_source(
     }  # fmt: skip
 
 
-async def test_the_dead_are_tried_again_by_id_or_by_filter(
-    api: AsyncClient, database: Database, clock: MovableClock
-) -> None:
+async def test_dead_urls_are_retried_by_id_or_filter(api: AsyncClient, database: Database, clock: MovableClock) -> None:
     ids = [(await submit(api, f"https://{name}.example/"))["id"] for name in ("a", "b", "c")]
     await let_all_fail(database, clock, hopeless=True)
 
@@ -233,7 +231,7 @@ async def test_the_dead_are_tried_again_by_id_or_by_filter(
     assert len(await listed(api, status="pending")) == 3
 
 
-async def test_a_retry_of_very_many_goes_on_with_its_cursor(
+async def test_a_large_retry_continues_with_its_cursor(
     api: AsyncClient, database: Database, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headwater.frontier.retrying.PAGE", 2)
@@ -268,11 +266,11 @@ async def test_a_retry_of_very_many_goes_on_with_its_cursor(
     ],
     ids=["nothing", "no-ids", "both", "pending", "cursor", "no-id", "nul", "null"],
 )
-async def test_a_retry_of_nothing_in_particular_is_refused(body: dict[str, Any], api: AsyncClient) -> None:
+async def test_a_retry_without_ids_or_filter_is_refused(body: dict[str, Any], api: AsyncClient) -> None:
     assert (await api.post(f"{FRONTIER}/retry", json=body)).status_code == 422
 
 
-async def test_a_deleted_url_is_gone_and_new_again_when_it_comes(api: AsyncClient) -> None:
+async def test_a_deleted_url_is_new_when_it_is_submitted_again(api: AsyncClient) -> None:
     first = await submit(api, PAGE)
 
     deleted = await api.delete(f"{FRONTIER}/{first['id']}")

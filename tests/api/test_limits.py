@@ -1,4 +1,4 @@
-"""How often the API may be asked, and what whoever asks too often is told."""
+"""Rate limits of the API."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -22,7 +22,7 @@ PATHS = (f"{FRONTIER}/stats", "/api/v1/sources", "/admin/api/feeds/sources", "/a
 
 @pytest.fixture
 async def away() -> AsyncIterator[Database]:
-    """A database that is away: whoever is refused before it is asked for does not notice."""
+    """An unavailable database: requests refused before any query are not affected."""
     async with Database("host=127.0.0.1 port=1 dbname=x user=x", pool_size=2, wait=timedelta(milliseconds=50)) as away:
         yield away
 
@@ -33,7 +33,9 @@ async def api(away: Database, clock: MovableClock) -> AsyncIterator[AsyncClient]
         yield client
 
 
-async def test_every_answer_tells_what_is_left_and_too_much_is_refused(api: AsyncClient, clock: MovableClock) -> None:
+async def test_every_response_has_the_limits_and_further_requests_are_429(
+    api: AsyncClient, clock: MovableClock
+) -> None:
     clock.move(seconds=15)
 
     answers = [await api.get(path, headers=BEARER) for path in PATHS]
@@ -49,7 +51,7 @@ async def test_every_answer_tells_what_is_left_and_too_much_is_refused(api: Asyn
     assert "3 requests" in refusal.json()["detail"]
 
 
-async def test_a_new_minute_begins_anew(api: AsyncClient, clock: MovableClock) -> None:
+async def test_a_new_minute_resets_the_count(api: AsyncClient, clock: MovableClock) -> None:
     *_, last = [await api.get(PATHS[0], headers=BEARER) for _ in range(4)]
     clock.move(seconds=60)
 
@@ -59,7 +61,7 @@ async def test_a_new_minute_begins_anew(api: AsyncClient, clock: MovableClock) -
     assert again.headers["ratelimit-remaining"] == "2"
 
 
-async def test_guessing_tokens_counts_against_the_address_before_the_database_is_asked(api: AsyncClient) -> None:
+async def test_guessed_tokens_count_against_the_address_before_any_query(api: AsyncClient) -> None:
     guesses = [{"Authorization": f"Bearer {number:020}"} for number in range(5)]
 
     refused = [(await api.get(PATHS[0], headers=guess)).status_code for guess in guesses]
@@ -97,7 +99,7 @@ def test_each_address_and_each_token_has_its_own(clock: MovableClock) -> None:
     assert [(one.limit, one.left) for one in used if one] == [(3, 2), (3, 2), (3, 1), (5, 2)]
 
 
-def test_a_household_of_ipv6_is_one_address(clock: MovableClock) -> None:
+def test_an_ipv6_network_is_one_address(clock: MovableClock) -> None:
     counting = RequestCounter(RateLimits(per_address=10), clock)
 
     for address in ("2001:db8::1", "2001:db8::2", "2001:db8:0:0:ffff::3", "fe80::1%eth0", "2001:db8:0:1::1"):
@@ -109,7 +111,7 @@ def test_a_household_of_ipv6_is_one_address(clock: MovableClock) -> None:
     assert (told.left, again.left) == (9, 6)
 
 
-def test_who_is_over_the_limit_of_an_address_uses_up_nobodys_token(clock: MovableClock) -> None:
+def test_an_address_over_its_limit_does_not_use_up_tokens(clock: MovableClock) -> None:
     counting = RequestCounter(RateLimits(per_token=2, per_address=1), clock)
     for _ in range(9):
         counting.count(address="10.0.0.1", token="mine")
@@ -124,7 +126,7 @@ def test_without_limits_nothing_is_counted(clock: MovableClock) -> None:
     assert RequestCounter(RateLimits(), clock).count(address="unknown", token="x") is None
 
 
-def test_the_settings_are_generous_and_can_be_lifted() -> None:
+def test_limits_come_from_the_settings_and_can_be_disabled() -> None:
     assert rate_limits(settings()) == RateLimits(600, 1200)
     assert rate_limits(settings(api_rate_per_token="0", api_rate_per_address="0")) == RateLimits(0, 0)
 

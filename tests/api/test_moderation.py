@@ -51,7 +51,7 @@ def inspector(make_inspector: MakeInspector, database: Database, clock: MovableC
 
 @dataclass
 class Desk:
-    """A moderator with a program, and Ada, who suggests."""
+    """A moderator with an API token, and Ada, who suggests."""
 
     api: AsyncClient
     database: Database
@@ -80,7 +80,7 @@ async def desk(database: Database, clock: MovableClock, inspector: Inspector) ->
         yield Desk(client, database, inspector, site, clock, await a_user(database, clock, "ada@example.com"))
 
 
-async def test_200_the_queue_tells_what_is_needed_to_judge(desk: Desk) -> None:
+async def test_200_the_queue_has_what_a_decision_needs(desk: Desk) -> None:
     async with desk.database.as_system() as conn:
         await follow(conn, url="https://elsewhere.example/rss", name="good news", now=desk.clock())
     feed_id = await desk.suggest()
@@ -102,7 +102,7 @@ async def test_200_the_queue_tells_what_is_needed_to_judge(desk: Desk) -> None:
     assert told["blocked_domain"] is None
 
 
-async def test_what_somebody_else_follows_is_told_without_its_key(desk: Desk) -> None:
+async def test_secrets_of_similar_sources_are_masked(desk: Desk) -> None:
     async with desk.database.as_system() as conn:
         await follow(conn, url="https://elsewhere.example/rss?key=s3cret", name="Good News", now=desk.clock())
     await desk.suggest()
@@ -155,7 +155,7 @@ async def test_every_decision_is_recorded_with_who_and_when(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "body", [{}, {"reason": ""}, {"reason": " "}, {"reason": "x" * 501}, {"reason": 1}, {"why": WHY}]
 )
-async def test_422_a_rejection_demands_a_reason(desk: Desk, body: dict[str, object]) -> None:
+async def test_422_a_rejection_requires_a_reason(desk: Desk, body: dict[str, object]) -> None:
     feed_id = await desk.suggest()
 
     assert (await desk.api.post(f"{QUEUE}/{feed_id}/reject", json=body)).status_code == 422
@@ -171,7 +171,7 @@ async def test_404_and_409(desk: Desk) -> None:
         assert (await desk.api.post(f"{QUEUE}/{NOBODYS}/{deed}", json=body)).status_code == 404
 
 
-async def test_403_ones_own_is_for_somebody_else_to_approve(desk: Desk) -> None:
+async def test_403_moderators_cannot_approve_their_own_suggestions(desk: Desk) -> None:
     async with desk.database.as_system() as conn:
         found = await users.find_credentials(conn, email_key="mo@example.com")
     assert found is not None
@@ -197,7 +197,7 @@ async def test_the_queue_is_filtered_and_has_pages(desk: Desk) -> None:
         assert (await desk.api.get(QUEUE, params=query)).status_code == 422
 
 
-async def test_201_a_blocked_domain_can_reject_what_waits_of_it(desk: Desk) -> None:
+async def test_201_blocking_can_reject_pending_suggestions(desk: Desk) -> None:
     feed_id = await desk.suggest("a.spam.example/feed")
 
     response = await desk.api.post(DOMAINS, json={"domain": "Spam.example", "reason": WHY, "reject_waiting": True})
@@ -209,7 +209,7 @@ async def test_201_a_blocked_domain_can_reject_what_waits_of_it(desk: Desk) -> N
     assert [one["domain"] for one in (await desk.api.get(DOMAINS)).json()["domains"]] == ["spam.example"]
 
 
-async def test_blocking_a_domain_rejects_what_was_approved_of_it(desk: Desk) -> None:
+async def test_blocking_a_domain_rejects_its_approved_suggestions(desk: Desk) -> None:
     feed_id = await desk.suggest("a.spam.example/feed")
     await desk.api.post(f"{QUEUE}/{feed_id}/approve", json={})
 
@@ -220,7 +220,7 @@ async def test_blocking_a_domain_rejects_what_was_approved_of_it(desk: Desk) -> 
     assert (told["id"], told["is_active"], told["reason"]) == (feed_id, False, WHY)
 
 
-async def test_blocked_domains_are_told_beside_what_waits(desk: Desk) -> None:
+async def test_pending_suggestions_show_their_blocked_domain(desk: Desk) -> None:
     await desk.suggest("a.spam.example/feed")
     await desk.api.post(DOMAINS, json={"domain": "spam.example", "reason": WHY})
 
@@ -242,7 +242,7 @@ HOSTILE = ["%00", "%ED%A0%80", "a%00.example", "%F0%9F%A6%A6", "..", "%2e%2e", "
 
 
 @pytest.mark.parametrize("domain", HOSTILE)
-async def test_a_hostile_domain_is_refused_in_words(desk: Desk, domain: str) -> None:
+async def test_an_invalid_domain_is_refused_with_a_message(desk: Desk, domain: str) -> None:
     removed = await desk.api.delete(f"{DOMAINS}/{domain}")
     listed = await desk.api.get(f"{DOMAINS}?cursor={domain}")
     looked = await desk.api.get(f"{QUEUE}?q={domain}&host={domain}")

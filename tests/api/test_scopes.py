@@ -1,4 +1,4 @@
-"""What each scope of a token opens: every API route that exists, found from the app, by every scope and role."""
+"""What each scope of a token allows: every API route, found from the app, by every scope and role."""
 
 from collections.abc import AsyncIterator
 from itertools import product
@@ -63,9 +63,7 @@ def opens(route: Route, role: Role, scope: Scope) -> bool:
     return needed is Role.READER and (scope is Scope.READ) == (route.method == READING)
 
 
-async def test_every_route_is_opened_by_its_scope_and_role_and_by_nothing_less(
-    api: AsyncClient, database: Database
-) -> None:
+async def test_every_route_requires_its_scope_and_role(api: AsyncClient, database: Database) -> None:
     made = await tokens(database)
 
     wrong = [
@@ -79,7 +77,7 @@ async def test_every_route_is_opened_by_its_scope_and_role_and_by_nothing_less(
     assert {Role(route.role or Role.SUPER_ADMIN) for route in OF_PROGRAMS} == set(Role)
 
 
-async def test_a_token_never_does_more_than_its_owners_role_of_the_moment(api: AsyncClient, database: Database) -> None:
+async def test_a_token_is_limited_to_the_current_role_of_its_owner(api: AsyncClient, database: Database) -> None:
     made = await tokens(database)
     await another_administrator(database)
     async with database.as_system() as conn:

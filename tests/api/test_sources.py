@@ -78,7 +78,7 @@ async def names(api: AsyncClient, **wanted: Any) -> list[str]:
 
 
 async def poll(database: Database, clock: MovableClock, **state: Any) -> None:
-    """Everything that is due is polled, and ends so."""
+    """Every due feed is polled with this outcome."""
     async with database.as_system() as conn:
         now = clock()
         found = await feed_claims.claim(
@@ -91,14 +91,14 @@ async def poll(database: Database, clock: MovableClock, **state: Any) -> None:
         await write(conn, *answers)
 
 
-async def test_everything_that_is_given_is_kept(api: AsyncClient) -> None:
+async def test_all_given_fields_are_stored(api: AsyncClient) -> None:
     source = await created(api, **WHOLE)
 
     assert {name: source[name] for name in WHOLE} == WHOLE
     assert source == await shown(api, source)
 
 
-async def test_what_is_not_given_is_as_usual(api: AsyncClient) -> None:
+async def test_missing_fields_have_defaults(api: AsyncClient) -> None:
     source = await created(api)
 
     assert {name: value for name, value in source.items() if name not in {"id", "created_at", "updated_at"}} == {
@@ -179,7 +179,7 @@ async def test_a_site_is_followed_without_a_feed(body: dict[str, str], api: Asyn
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_what_cannot_be_used_is_refused_with_its_place(
+async def test_invalid_fields_are_refused_with_their_location(
     body: dict[str, Any], where: str, api: AsyncClient
 ) -> None:
     response = await api.post(SOURCES, json=body)
@@ -202,7 +202,7 @@ async def test_a_feed_is_followed_once(api: AsyncClient) -> None:
     assert (await shown(api, other))["feed_url"] == "https://other.example/feed"
 
 
-async def test_a_source_is_changed_field_by_field_and_null_takes_back(api: AsyncClient) -> None:
+async def test_fields_are_changed_one_by_one_and_null_clears_them(api: AsyncClient) -> None:
     source = await created(api)
 
     for name, value in WHOLE.items():
@@ -232,7 +232,7 @@ async def test_a_source_is_changed_field_by_field_and_null_takes_back(api: Async
     assert back.json()["feed_poll_interval_minutes"] is None
 
 
-async def test_another_url_clears_all_and_is_polled_at_once(
+async def test_a_new_url_clears_errors_and_is_polled_at_once(
     api: AsyncClient, database: Database, clock: MovableClock
 ) -> None:
     source = await created(api)
@@ -258,7 +258,7 @@ async def test_another_url_clears_all_and_is_polled_at_once(
     ],
     ids=["read", "change", "delete", "disable", "enable"],
 )
-async def test_what_is_not_there_is_not_found(
+async def test_an_unknown_id_is_not_found(
     method: str, path: str, body: dict[str, str] | None, api: AsyncClient
 ) -> None:
     response = await api.request(method, f"{SOURCES}/{uuid4()}{path}", json=body)
@@ -266,7 +266,7 @@ async def test_what_is_not_there_is_not_found(
     assert response.status_code == 404
 
 
-async def test_a_deleted_source_is_gone_and_can_come_again(api: AsyncClient) -> None:
+async def test_a_deleted_source_can_be_created_again(api: AsyncClient) -> None:
     source = await created(api)
 
     answers = [(await api.delete(f"{SOURCES}/{source['id']}")).status_code for _ in range(2)]
@@ -298,7 +298,7 @@ async def test_the_cooldown_filter_of_seed_000(reason: str, hours: int, api: Asy
     assert await names(api, feed_active="false") == []
 
 
-async def test_a_feed_that_is_disabled_in_ones_own_words_stays_so_until_it_is_enabled(
+async def test_a_feed_disabled_with_free_text_stays_disabled_until_enabled(
     api: AsyncClient, clock: MovableClock
 ) -> None:
     source = await created(api)
@@ -321,7 +321,7 @@ async def test_a_feed_that_is_disabled_in_ones_own_words_stays_so_until_it_is_en
     "body", [{}, {"reason": ""}, {"reason": None}, {"reason": " "}, {"reason": "x" * 201}, {"reason": "a", "b": 1}],
     ids=["nothing", "empty", "null", "blank", "long", "more"],
 )  # fmt: skip
-async def test_disabling_demands_a_reason(body: dict[str, Any], api: AsyncClient) -> None:
+async def test_disabling_requires_a_reason(body: dict[str, Any], api: AsyncClient) -> None:
     source = await created(api)
 
     response = await api.patch(f"{SOURCES}/{source['id']}/feed-disable", json=body)
@@ -330,7 +330,7 @@ async def test_disabling_demands_a_reason(body: dict[str, Any], api: AsyncClient
     assert (await shown(api, source))["feed_disabled_at"] is None
 
 
-async def test_a_source_without_a_feed_has_none_to_disable(api: AsyncClient) -> None:
+async def test_disabling_needs_a_feed(api: AsyncClient) -> None:
     site = (await api.post(SOURCES, json={"url": "https://site.example/"})).json()
 
     response = await api.patch(f"{SOURCES}/{site['id']}/feed-disable", json={"reason": "gone"})
@@ -339,7 +339,7 @@ async def test_a_source_without_a_feed_has_none_to_disable(api: AsyncClient) -> 
     assert "no feed" in response.json()["detail"]
 
 
-async def test_lists_are_narrowed_down(api: AsyncClient, database: Database, clock: MovableClock) -> None:
+async def test_lists_are_filtered(api: AsyncClient, database: Database, clock: MovableClock) -> None:
     await created(api, name="failing", category="World News", is_critical=True)
     await poll(database, clock, last_error="It is broken.", consecutive_errors=2)
     await created(api, name="working", feed_url="https://b.example/feed", category="Technology")
@@ -370,7 +370,7 @@ async def test_lists_are_narrowed_down(api: AsyncClient, database: Database, clo
     assert await names(api, q="e", status="pending", enabled="true", ingestion_mode="both") == ["pending", "site"]
 
 
-async def test_pages_lead_through_all_of_them_once(api: AsyncClient) -> None:
+async def test_each_source_is_on_one_page(api: AsyncClient) -> None:
     made = [(await created(api, feed_url=f"https://a.example/{number}"))["id"] for number in range(5)]
 
     seen: list[str] = []
@@ -401,14 +401,14 @@ async def test_pages_lead_through_all_of_them_once(api: AsyncClient) -> None:
     ],
     ids=str,
 )
-async def test_a_list_that_cannot_be_is_refused(query: dict[str, str], api: AsyncClient) -> None:
+async def test_an_invalid_list_query_is_refused(query: dict[str, str], api: AsyncClient) -> None:
     response = await api.get(SOURCES, params=query)
 
     assert response.status_code == 422
     assert [fault["where"] for fault in response.json()["errors"]] == [f"query.{name}" for name in query]
 
 
-async def test_every_change_is_in_the_audit_log_with_who_made_it(api: AsyncClient, database: Database) -> None:
+async def test_every_change_is_in_the_audit_log_with_its_actor(api: AsyncClient, database: Database) -> None:
     source = await created(api)
     place = f"{SOURCES}/{source['id']}"
     await api.patch(place, json={"category": "Politics"})

@@ -1,4 +1,4 @@
-"""What every response has in common, and what an outage looks like from outside."""
+"""What all responses have in common, and responses during an outage."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -46,12 +46,12 @@ async def test_every_response_carries_the_security_headers(path: str, web: Async
     assert response.headers["referrer-policy"] == "no-referrer"
 
 
-async def test_it_is_alive_and_ready(web: AsyncClient) -> None:
+async def test_healthz_and_readyz_respond(web: AsyncClient) -> None:
     assert (await web.get("/healthz")).json() == {"status": "ok"}
     assert (await web.get("/readyz")).json() == {"status": "ready"}
 
 
-async def test_without_its_database_it_is_alive_but_not_ready(without_database: AsyncClient) -> None:
+async def test_without_the_database_only_healthz_succeeds(without_database: AsyncClient) -> None:
     alive, ready = await without_database.get("/healthz"), await without_database.get("/readyz")
 
     assert alive.status_code == 200
@@ -59,7 +59,7 @@ async def test_without_its_database_it_is_alive_but_not_ready(without_database: 
     assert ready.json() == {"status": "unavailable", "reason": "DatabaseUnavailable"}
 
 
-async def test_without_its_database_a_page_says_so_and_asks_again(without_database: AsyncClient) -> None:
+async def test_without_the_database_a_page_says_so_and_reloads(without_database: AsyncClient) -> None:
     page = await without_database.get("/", headers=HTML)
 
     assert page.status_code == 503
@@ -69,13 +69,13 @@ async def test_without_its_database_a_page_says_so_and_asks_again(without_databa
     assert "127.0.0.1" not in page.text
 
 
-async def test_a_program_is_refused_in_json(web: AsyncClient) -> None:
+async def test_programs_get_errors_as_json(web: AsyncClient) -> None:
     response = await web.get("/nothing")
 
     assert response.json() == {"status": 404, "detail": "This page does not exist."}
 
 
-async def test_a_person_is_refused_with_a_page(web: AsyncClient) -> None:
+async def test_browsers_get_errors_as_a_page(web: AsyncClient) -> None:
     response = await web.get("/nothing", headers=HTML)
 
     assert response.status_code == 404
@@ -91,7 +91,7 @@ async def test_a_wrong_method_is_refused(method: str, web: AsyncClient) -> None:
     ("error", "status"),
     [(NotFound("no such thing"), 404), (Conflict("already there"), 409), (ZeroDivisionError("secret"), 500)],
 )
-async def test_an_error_becomes_its_status_and_a_bug_tells_nothing(
+async def test_an_error_has_its_status_and_a_bug_reveals_nothing(
     error: Exception, status: int, database: Database, clock: MovableClock
 ) -> None:
     @get("/raise")
@@ -125,5 +125,5 @@ async def test_a_worker_without_pages_serves_health_and_metrics_only(database: D
 @pytest.mark.parametrize(
     "path", ["/static/../pages/front.py", "/static/%2e%2e/templates/base.html", "/vendor/../../apps.py"]
 )
-async def test_static_files_do_not_lead_out_of_their_folder(path: str, web: AsyncClient) -> None:
+async def test_static_files_are_served_from_their_folder_only(path: str, web: AsyncClient) -> None:
     assert (await web.get(path)).status_code == 404

@@ -1,4 +1,4 @@
-"""Many requests of one user at once leave the others what they need."""
+"""Many concurrent requests of one user do not delay others."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -76,7 +76,7 @@ async def test_a_request_begins_when_another_one_ends() -> None:
     assert await limiter.acquire(BOB) is not None
 
 
-async def test_who_waits_too_long_or_behind_too_many_is_refused() -> None:
+async def test_a_request_that_waits_too_long_or_behind_too_many_is_refused() -> None:
     limiter = RequestLimiter(concurrent=1, waiting_max=1, longest_wait=timedelta(milliseconds=50))
     _first = await limiter.acquire(ADA)
     waiting = asyncio.create_task(limiter.acquire(ADA))

@@ -1,4 +1,4 @@
-"""What is refused before a handler sees it: bodies that are too large or too slow, forms of many fields, odd hosts."""
+"""Refused before a handler is called: large or slow bodies, forms of many fields, invalid hosts."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -76,7 +76,7 @@ async def test_the_number_of_fields_is_limited(web: AsyncClient) -> None:
     assert refused.status_code == 413
 
 
-async def test_a_stranger_has_no_file_read(web: AsyncClient) -> None:
+async def test_an_upload_without_a_login_is_not_read(web: AsyncClient) -> None:
     read = 0
 
     async def body() -> AsyncIterator[bytes]:
@@ -92,7 +92,7 @@ async def test_a_stranger_has_no_file_read(web: AsyncClient) -> None:
     assert read == 0
 
 
-async def test_what_was_typed_into_a_form_is_not_kept(app: Litestar) -> None:
+async def test_values_of_forms_are_not_cached(app: Litestar) -> None:
     before = parse_url_encoded_form_data.cache_info().misses
     async with a_person(app) as person:
         assert (await person.register()).status_code == 303
@@ -100,7 +100,7 @@ async def test_what_was_typed_into_a_form_is_not_kept(app: Litestar) -> None:
     assert parse_url_encoded_form_data.cache_info().misses == before
 
 
-async def test_a_body_that_pauses_is_given_up(web: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_body_that_pauses_times_out(web: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "BODY_PAUSE", 0.05)
 
     async def body() -> AsyncIterator[bytes]:
@@ -113,7 +113,7 @@ async def test_a_body_that_pauses_is_given_up(web: AsyncClient, monkeypatch: pyt
     assert "did not arrive in time" in refused.text
 
 
-async def test_a_body_that_drips_is_given_up(web: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_body_times_out(web: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "BODY_TIME", 0.05)
 
     async def body() -> AsyncIterator[bytes]:
@@ -135,7 +135,7 @@ async def test_the_api_refuses_a_large_body_as_a_problem(database: Database, clo
     assert refused.headers["content-type"].startswith("application/problem+json")
 
 
-async def test_what_readers_send_to_the_api_is_small(database: Database, clock: MovableClock) -> None:
+async def test_bodies_of_suggestions_are_small(database: Database, clock: MovableClock) -> None:
     fields = b",".join(b'"k%d":1' % n for n in range(90_000))
     async with visit(create_app(database, clock, SecretStr("a-token-for-tests-0123456789"))) as api:
         headers = {"Authorization": "Bearer a-token-for-tests-0123456789", "Content-Type": "application/json"}
@@ -144,7 +144,7 @@ async def test_what_readers_send_to_the_api_is_small(database: Database, clock: 
     assert refused.status_code == 413
 
 
-async def test_an_answer_names_a_hundred_faults_at_most(database: Database, clock: MovableClock) -> None:
+async def test_a_response_lists_at_most_a_hundred_errors(database: Database, clock: MovableClock) -> None:
     async with visit(create_app(database, clock, SecretStr("a-token-for-tests-0123456789"))) as api:
         headers = {"Authorization": "Bearer a-token-for-tests-0123456789"}
         refused = await api.post("/api/v1/sources", json={f"k{n}": 1 for n in range(1_000)}, headers=headers)
@@ -181,7 +181,7 @@ def characters() -> Iterator[int]:
     yield from (0xD800, 0xDFFF)
 
 
-def test_every_control_character_save_tab_and_line_breaks_is_refused() -> None:
+def test_control_characters_except_tab_and_line_breaks_are_refused() -> None:
     refused = [number for number in characters() if text_problem(f"a{chr(number)}b")]
 
     assert sorted(set(characters()) - set(refused)) == [0x09, 0x0A, 0x0D]
@@ -189,9 +189,7 @@ def test_every_control_character_save_tab_and_line_breaks_is_refused() -> None:
     assert text_problem("x" * 11, most=10) == "has more than 10 characters"
 
 
-async def test_a_request_whose_statement_takes_too_long_is_answered_with_503(
-    database: Database, clock: MovableClock
-) -> None:
+async def test_a_slow_statement_is_503(database: Database, clock: MovableClock) -> None:
     @get(["/slow", "/api/slow"])
     async def slow(database: NamedDependency[Database]) -> None:
         async with database.transaction() as conn:

@@ -1,4 +1,4 @@
-"""/metrics as Prometheus reads it, and the labels of requests, which a client must not be able to multiply."""
+"""/metrics as Prometheus reads it; a client cannot multiply the labels of requests."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -96,7 +96,7 @@ async def test_a_wrong_method_and_a_missing_page_are_counted(web: AsyncClient) -
     assert (count("DELETE", "none", 405), count("GET", "none", 404)) == (before[0] + 1, before[1] + 1)
 
 
-async def test_a_thousand_addresses_make_no_more_than_a_few_series(web: AsyncClient) -> None:
+async def test_a_thousand_paths_make_few_time_series(web: AsyncClient) -> None:
     await web.get("/no/such/page/0")
     before = len(label_sets())
     for number in range(200):

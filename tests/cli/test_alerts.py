@@ -16,7 +16,7 @@ def headwater(open_folder: Path, conninfo: str) -> Headwater:
     return Headwater(open_folder, DATABASE_URL=conninfo)
 
 
-def test_open_incidents_are_listed_and_told_by_the_exit_code(headwater: Headwater, conninfo: str) -> None:
+def test_open_incidents_are_listed_with_an_exit_code(headwater: Headwater, conninfo: str) -> None:
     nothing = headwater.run("alerts", "list")
     with psycopg.connect(conninfo) as conn:
         conn.execute(
@@ -43,7 +43,7 @@ def test_open_incidents_are_listed_and_told_by_the_exit_code(headwater: Headwate
     assert told["past"] == []
 
 
-def test_a_test_message_goes_to_all_that_is_set(headwater: Headwater) -> None:
+def test_a_test_message_goes_to_every_channel(headwater: Headwater) -> None:
     with open_receiver() as receiver:
         done = headwater.run("alerts", "test", HEADWATER_ALERT_WEBHOOK_URL=receiver.url)
         refused = refusing(receiver, headwater)
@@ -72,7 +72,7 @@ def refusing(receiver: Receiver, headwater: Headwater):
     ],
     ids=["nothing", "no-smtp", "too-seldom", "no-address", "no-url"],
 )
-def test_what_is_not_set_up_is_said(headwater: Headwater, settings: dict[str, str], message: str) -> None:
+def test_missing_channels_are_reported(headwater: Headwater, settings: dict[str, str], message: str) -> None:
     done = headwater.run("alerts", "test", **settings)
 
     assert done.returncode == 2

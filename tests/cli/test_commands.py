@@ -1,4 +1,4 @@
-"""Every command helps, and the small ones do what they say."""
+"""Help of every command, and small commands."""
 
 import re
 import socket
@@ -45,18 +45,18 @@ def test_all_commands_are_here() -> None:
 
 
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)
-def test_help_comes_with_an_example(path: tuple[str, ...]) -> None:
+def test_help_has_an_example(path: tuple[str, ...]) -> None:
     result = CliRunner().invoke(app, [*path, "--help"])
 
     assert result.exit_code == 0
     assert re.search(r"Example:\s+headwater", re.sub(r"[│\n ]+", " ", result.output))
 
 
-def test_help_tells_the_exit_codes() -> None:
+def test_help_lists_the_exit_codes() -> None:
     assert "130 It was stopped by Ctrl-C" in re.sub(r"\s+", " ", CliRunner().invoke(app, ["--help"]).output)
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert CliRunner().invoke(app, ["--version"]).output == f"headwater {__version__}\n"
 
 
@@ -76,7 +76,7 @@ def test_settings_are_shown_with_their_origin_and_without_secrets(headwater: Hea
 
 
 @pytest.mark.database
-def test_migrate_goes_up_and_down_and_tells(headwater: Headwater) -> None:
+def test_migrate_goes_up_and_down_and_reports(headwater: Headwater) -> None:
     if GIVEN_SERVER:
         headwater.run("migrate", "down", "--to", "0", "--yes")
     first = headwater.run("migrate", "up")
@@ -95,7 +95,7 @@ def test_migrate_goes_up_and_down_and_tells(headwater: Headwater) -> None:
 
 
 @pytest.mark.database
-def test_doctor_finds_what_is_well_and_says_how_to_mend_what_is_not(headwater: Headwater) -> None:
+def test_doctor_reports_each_check_and_how_to_fix_failures(headwater: Headwater) -> None:
     settings = {"HEADWATER_DOCTOR_URL": "http://127.0.0.1:1/", "HEADWATER_CONTACT_URL": "mailto:ann@example.com"}
     headwater.run("migrate", "up")
 
@@ -129,7 +129,7 @@ def test_doctor_creates_no_database_and_reports_a_port_that_another_program_hold
     assert "Traceback" not in working.stderr
 
 
-def test_doctor_tells_of_a_database_that_is_away(headwater: Headwater) -> None:
+def test_doctor_reports_an_unavailable_database(headwater: Headwater) -> None:
     found = {
         finding["name"]: finding
         for finding in headwater.json(
@@ -142,7 +142,7 @@ def test_doctor_tells_of_a_database_that_is_away(headwater: Headwater) -> None:
 
 
 @pytest.mark.database
-def test_output_that_nobody_reads_to_the_end_is_no_error(headwater: Headwater) -> None:
+def test_a_closed_pipe_is_not_an_error(headwater: Headwater) -> None:
     done = subprocess.run(
         ["sh", "-c", f'"{sys.executable}" -m headwater settings | head -1'],
         env=headwater.environment, capture_output=True, text=True, timeout=300, check=True,

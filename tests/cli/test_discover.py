@@ -50,7 +50,7 @@ async def test_a_script_gets_the_same_as_json(zoo: Zoo, tmp_path: Path) -> None:
     assert told["tried"] == [{"url": told["url"], "how": "itself", "reason": "It is a web page."}]
 
 
-async def test_where_nothing_is_found_it_tells_what_was_tried_and_exits_with_1(tmp_path: Path) -> None:
+async def test_without_feeds_it_lists_what_was_tried_and_exits_with_1(tmp_path: Path) -> None:
     done = await run(tmp_path, "http://127.0.0.1:9/")
 
     assert done.returncode == 1, done.stderr

@@ -27,7 +27,7 @@ TEST.command()(try_source)
 
 @pytest.fixture(autouse=True)
 def _log_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command sets up the log of its process, which here is everybody's."""
+    """A command configures the log of its process, which all tests share."""
     monkeypatch.setattr("headwater.cli.terminal.configure_log", lambda *_: None)
     monkeypatch.setattr(out, "width", 200)
 
@@ -53,7 +53,7 @@ def run(*arguments: str, typed: str | bytes = "", app: typer.Typer = EXTRACT) ->
 
 
 def run_process(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, whose log is set up as for a person."""
+    """The command in a process of its own, with the log of a terminal."""
     return run_headwater(arguments, {**os.environ, "COLUMNS": "200"}, Path.cwd())
 
 
@@ -61,7 +61,7 @@ def lines(result: Result | subprocess.CompletedProcess[str]) -> list[dict[str, A
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def test_a_page_is_one_object_with_where_each_field_came_from(page: str) -> None:
+def test_a_page_is_one_object_with_origins_of_fields(page: str) -> None:
     result = run(page, "--json", "--base-url", "https://river.example/flood")
 
     (told,) = lines(result)
@@ -72,7 +72,7 @@ def test_a_page_is_one_object_with_where_each_field_came_from(page: str) -> None
     assert result.exit_code == 0
 
 
-def test_what_gives_no_article_is_told_and_the_run_goes_on(page: str, tmp_path: Path) -> None:
+def test_an_unreadable_page_is_reported_and_the_run_continues(page: str, tmp_path: Path) -> None:
     (tmp_path / "zip").write_bytes(b"PK\x03\x04" + bytes(100))
 
     result = run(str(tmp_path / "zip"), str(tmp_path / "missing"), "", page, "\0", "--json")
@@ -93,7 +93,7 @@ def test_a_folder_stands_for_its_pages_and_names_come_from_standard_input_too(pa
     assert [Path(one["file"]).name for one in told] == ["two.HTM", "page.html", "page.html"]
 
 
-def test_many_files_are_read_in_one_go_and_told_in_order(page: str, tmp_path: Path) -> None:
+def test_many_files_are_read_and_printed_in_order(page: str, tmp_path: Path) -> None:
     empty = tmp_path / "empty.html"
     empty.touch()
     names = [page if number % 10 == 0 else str(empty) for number in range(1_000)]
@@ -110,7 +110,7 @@ def test_a_page_on_standard_input_is_read() -> None:
     assert told["text"].split("\n") == list(PARAGRAPHS)
 
 
-def test_nothing_given_is_a_mistake() -> None:
+def test_without_a_page_it_is_a_usage_error() -> None:
     assert run("--json").exit_code == 2
 
 
@@ -121,7 +121,7 @@ def test_selectors_can_be_tried(page: str) -> None:
     assert PARAGRAPHS[0] not in told["text"]
 
 
-def test_a_hostile_page_is_one_finding_among_others(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hostile_page_is_one_failure_among_others(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADWATER_EXTRACT_TIMEOUT", "3s")
     (tmp_path / "evil.html").write_bytes(b"<html><body><article>" + b"<p>" * 1_000_000)
 
@@ -130,7 +130,7 @@ def test_a_hostile_page_is_one_finding_among_others(page: str, tmp_path: Path, m
     assert [one.get("error") for one in told] == ["extraction_overrun", None]
 
 
-def test_a_person_gets_fields_and_text(page: str) -> None:
+def test_on_a_terminal_fields_and_text_are_printed(page: str) -> None:
     shown = run(page).stdout
 
     assert "High water at Tarn" in shown
@@ -139,7 +139,7 @@ def test_a_person_gets_fields_and_text(page: str) -> None:
     assert PARAGRAPHS[0] in shown
 
 
-def test_a_page_cannot_speak_to_the_terminal() -> None:
+def test_control_characters_of_a_page_are_not_printed() -> None:
     shown = run("-", typed=b"<title>a\x1b[31m[bold]</title><p>\x1b]0;x").stdout
 
     assert "\x1b" not in shown
@@ -172,7 +172,7 @@ async def test_a_sources_selectors_are_shown_beside_extraction(zoo: Zoo) -> None
     assert result.exit_code == 1
 
 
-async def test_what_selectors_find_is_told_to_scripts_too(zoo: Zoo) -> None:
+async def test_results_of_selectors_are_printed_as_json(zoo: Zoo) -> None:
     url = f"http://daily.{DOMAIN}:{zoo.port}/"
 
     result = await asyncio.to_thread(run, url, "--title", "title", "--json", app=TEST)
@@ -183,7 +183,7 @@ async def test_what_selectors_find_is_told_to_scripts_too(zoo: Zoo) -> None:
     assert result.exit_code == 0
 
 
-async def test_a_page_that_is_not_there_is_told(zoo: Zoo) -> None:
+async def test_a_missing_page_is_reported(zoo: Zoo) -> None:
     url = f"http://daily.{DOMAIN}:{zoo.port}/nothing-here"
 
     result = await asyncio.to_thread(run, url, "--title", "h1", app=TEST)
@@ -193,5 +193,5 @@ async def test_a_page_that_is_not_there_is_told(zoo: Zoo) -> None:
 
 
 @pytest.mark.parametrize("app", [EXTRACT, TEST], ids=["extract", "source test"])
-def test_help_comes_with_an_example(app: typer.Typer) -> None:
+def test_help_has_an_example(app: typer.Typer) -> None:
     assert "Example: headwater" in run("--help", app=app).stdout

@@ -50,14 +50,14 @@ def kill(conninfo: str) -> None:
 
 
 def shut(conninfo: str, server: str) -> None:
-    """Nobody gets in any more, and whoever is in is thrown out."""
+    """Refuse new connections, and end the open ones."""
     name = conninfo_to_dict(conninfo)["dbname"]
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false'.encode())
         conn.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
 
 
-def test_urls_are_submitted_and_each_is_told_what_came_of_it() -> None:
+def test_submitted_urls_are_printed_with_their_result() -> None:
     first = run("submit", PAGE, "https://b.example/", "--priority", "9")
     again = run("submit", PAGE, "nonsense")
 
@@ -85,7 +85,7 @@ def test_a_source_is_named_by_its_id_or_feed_and_must_exist(conninfo: str) -> No
     assert "News" in run("stats").output
 
 
-def test_a_file_is_imported_with_what_its_lines_say(tmp_path: Path, conninfo: str) -> None:
+def test_lines_of_a_file_set_source_and_priority(tmp_path: Path, conninfo: str) -> None:
     file = tmp_path / "urls.csv"
     file.write_text(f"url,priority\n{PAGE},9\nhttps://b.example/,\nmailto:ann@example.com,\n{PAGE},99\n{PAGE},1\n")
 
@@ -116,7 +116,7 @@ def test_problems_are_shown_up_to_a_number_and_counted_beyond(tmp_path: Path) ->
     assert "12,000 invalid" in done.stdout
 
 
-def test_many_batches_go_in_from_a_packed_file(tmp_path: Path, conninfo: str) -> None:
+def test_a_compressed_file_is_imported_in_batches(tmp_path: Path, conninfo: str) -> None:
     file = tmp_path / "urls.jsonl.gz"
     records = (json.dumps({"url": f"https://site-{number % 40}.example/{number}"}) for number in range(12_000))
     file.write_bytes(gzip.compress("\n".join(records).encode()))
@@ -138,7 +138,7 @@ def test_a_line_of_an_unknown_source_is_a_problem_of_that_line(tmp_path: Path) -
     assert "there is no such source" in done.stderr
 
 
-def test_a_file_that_is_not_there_is_refused() -> None:
+def test_a_missing_file_is_refused() -> None:
     done = run("import", "/nowhere/urls.txt")
 
     assert "cannot be read" in str(done.exception)
@@ -157,7 +157,7 @@ def test_standard_input_is_imported(headwater: Headwater, conninfo: str) -> None
     assert pending(conninfo) == 2
 
 
-def test_ctrl_c_leaves_what_was_queued_and_says_how_to_go_on(headwater: Headwater, conninfo: str) -> None:
+def test_ctrl_c_keeps_queued_urls_and_says_how_to_continue(headwater: Headwater, conninfo: str) -> None:
     pipe = headwater.folder / "urls.txt"
     os.mkfifo(pipe)
     with headwater.start("frontier", "import", str(pipe)) as running:
@@ -175,7 +175,7 @@ def test_ctrl_c_leaves_what_was_queued_and_says_how_to_go_on(headwater: Headwate
     assert pending(conninfo) == 5_000
 
 
-def test_a_database_that_goes_away_is_told_with_how_far_it_came(
+def test_an_outage_is_reported_with_the_last_imported_line(
     headwater: Headwater, conninfo: str, server_conninfo: str
 ) -> None:
     pipe = headwater.folder / "urls.txt"
@@ -196,7 +196,7 @@ def test_a_database_that_goes_away_is_told_with_how_far_it_came(
     assert "does not answer" in told
 
 
-def test_a_list_is_narrowed_down_and_goes_on_over_pages(tmp_path: Path) -> None:
+def test_a_list_is_filtered_and_read_in_pages(tmp_path: Path) -> None:
     file = tmp_path / "urls.txt"
     file.write_text("\n".join(f"https://site-{number % 3}.example/{number}" for number in range(1_200)))
     run("import", str(file))
@@ -225,7 +225,7 @@ def test_an_empty_frontier_has_stats_too() -> None:
     assert run("stats").exit_code == 0
 
 
-def test_what_is_dead_is_tried_again(conninfo: str) -> None:
+def test_dead_urls_are_retried(conninfo: str) -> None:
     first = lines("submit", PAGE, "https://b.example/", "https://c.example/")[0]["id"]
     kill(conninfo)
 
@@ -237,5 +237,5 @@ def test_what_is_dead_is_tried_again(conninfo: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--status", "pending"], [str(uuid4()), "--status", "dead"]], ids=len)
-def test_a_retry_of_nothing_in_particular_is_refused(arguments: list[str]) -> None:
+def test_a_retry_without_ids_or_filter_is_refused(arguments: list[str]) -> None:
     assert run("retry", *arguments).exit_code != 0

@@ -17,7 +17,7 @@ def headwater(open_folder: Path, conninfo: str) -> Headwater:
     return Headwater(open_folder, DATABASE_URL=conninfo)
 
 
-def test_a_file_is_imported_and_again_without_harm(headwater: Headwater, tmp_path: Path) -> None:
+def test_importing_a_file_can_be_repeated(headwater: Headwater, tmp_path: Path) -> None:
     file = tmp_path / "feeds.jsonl"
     file.write_text(f'{GOOD}\n{{"name": "B"}}\n', encoding="utf-8")
 
@@ -49,7 +49,7 @@ def test_the_catalogue_is_loaded_by_one_command(headwater: Headwater) -> None:
     assert again.stdout.splitlines()[-1] == "0 created, 0 changed, 19 unchanged, 0 failed."
 
 
-def test_a_file_that_cannot_be_read_is_told(headwater: Headwater, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(headwater: Headwater, tmp_path: Path) -> None:
     missing = headwater.run("source", "import", str(tmp_path / "none.toml"))
 
     assert missing.returncode == 2

@@ -109,7 +109,7 @@ async def test_without_an_index_it_says_what_to_set(tmp_path: Path, conninfo: st
     assert "set ELASTICSEARCH_URL" in work.stderr
 
 
-async def test_an_index_that_is_away_is_told_with_its_exit_code(tmp_path: Path, conninfo: str) -> None:
+async def test_an_unavailable_index_is_reported_with_an_exit_code(tmp_path: Path, conninfo: str) -> None:
     done = await Commands(tmp_path, conninfo, "http://ada:s3cret@127.0.0.1:9").run("index", "check")
 
     assert done.returncode == 5
@@ -117,7 +117,7 @@ async def test_an_index_that_is_away_is_told_with_its_exit_code(tmp_path: Path, 
     assert "s3cret" not in done.stderr + done.stdout
 
 
-async def test_what_stands_in_the_way_of_a_rebuild_is_told(headwater: Commands, stub: StubElasticsearch) -> None:
+async def test_obstacles_to_a_rebuild_are_reported(headwater: Commands, stub: StubElasticsearch) -> None:
     stub.indices["raw_content"] = Index({}, {})
 
     done = await headwater.run("index", "rebuild")
@@ -126,7 +126,7 @@ async def test_what_stands_in_the_way_of_a_rebuild_is_told(headwater: Commands, 
     assert "an alias is needed under that name" in " ".join(done.stderr.split())
 
 
-async def test_an_index_that_is_gone_for_good_is_told_nothing_more(
+async def test_stop_ends_queueing_for_a_lost_index(
     headwater: Commands, database: Database, stub: StubElasticsearch
 ) -> None:
     await publish(database, *URLS)

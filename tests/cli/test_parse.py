@@ -34,7 +34,7 @@ FEED = """<?xml version="1.0" encoding="utf-8"?>
 
 @pytest.fixture(autouse=True)
 def _log_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command sets up the log of its process, which here is everybody's."""
+    """A command configures the log of its process, which all tests share."""
     monkeypatch.setattr("headwater.cli.terminal.configure_log", lambda *_: None)
     monkeypatch.setattr(out, "width", 200)
 
@@ -60,7 +60,7 @@ def run(*arguments: str, typed: str | bytes = "") -> Result:
 
 
 def run_process(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, whose log is set up as for a person."""
+    """The command in a process of its own, with the log of a terminal."""
     return run_headwater(arguments, {**os.environ, "COLUMNS": "200"}, Path.cwd())
 
 
@@ -81,7 +81,7 @@ def test_a_feed_is_one_object_with_its_entries(feed: str) -> None:
     assert told["entries"][0]["published_at"] == "2024-01-02T08:30:00+00:00"
 
 
-def test_what_gives_no_feed_is_told_and_the_run_goes_on(feed: str, tmp_path: Path) -> None:
+def test_an_unreadable_feed_is_reported_and_the_run_continues(feed: str, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<!doctype html><title>A page</title><p>Hello")
     (tmp_path / "nothing").touch()
     names = [str(tmp_path / name) for name in ("page.html", "nothing", "missing", "")]
@@ -101,7 +101,7 @@ def test_the_exit_code_is_0_when_all_could_be_read(feed: str) -> None:
     assert run(feed, feed).exit_code == 0
 
 
-def test_thousands_of_files_are_read_in_one_go(feed: str) -> None:
+def test_thousands_of_files_are_read(feed: str) -> None:
     assert len(found(*[feed] * 3_000)) == 3_000
 
 
@@ -128,7 +128,7 @@ def test_a_file_larger_than_the_setting_is_not_read(feed: str, monkeypatch: pyte
     assert (told["error"], told["reason"]) == ("too_large", "It is larger than 1,000 bytes.")
 
 
-def test_a_name_that_is_no_text_stops_nothing(tmp_path: Path) -> None:
+def test_a_file_name_of_invalid_bytes_does_not_stop_the_run(tmp_path: Path) -> None:
     name = str(tmp_path / "\udcff.xml")
     Path(name).write_text(FEED, encoding="utf-8")
 
@@ -158,7 +158,7 @@ async def test_urls_are_fetched_within_the_limits_of_the_settings(zoo: Zoo) -> N
     assert result.returncode == 1
 
 
-async def test_a_url_is_asked_for_once_and_says_who_asks(zoo: Zoo) -> None:
+async def test_a_url_is_requested_once_with_a_user_agent(zoo: Zoo) -> None:
     daily = next(exhibit for exhibit in EXHIBITS if exhibit.name == "daily")
 
     await asyncio.to_thread(run, zoo.url_of(daily))
@@ -167,18 +167,18 @@ async def test_a_url_is_asked_for_once_and_says_who_asks(zoo: Zoo) -> None:
     assert visit.path == "/feed.xml"
 
 
-def test_a_person_gets_the_title_and_then_dates_and_titles(feed: str) -> None:
+def test_on_a_terminal_title_and_entries_are_printed(feed: str) -> None:
     shown = run(feed).stdout
 
     assert re.search(r"^River notes \(rss.*, 2 entries\): .*feed\.xml", shown)
     assert re.search(r"^2024-01-02 08:30 +High water", shown, re.MULTILINE)
 
 
-def test_a_person_is_told_what_went_wrong(tmp_path: Path) -> None:
+def test_on_a_terminal_failures_are_explained(tmp_path: Path) -> None:
     assert "missing: The file cannot be read: No such file" in run(str(tmp_path / "missing")).stdout
 
 
-def test_a_feed_cannot_speak_to_the_terminal() -> None:
+def test_control_characters_of_a_feed_are_not_printed() -> None:
     version = "https://jsonfeed.org/version/1.1"
     feed = json.dumps({"version": version, "title": "a\x1b[31m[bold]", "items": [{"id": "\x1b]0;x"}]})
 
@@ -188,7 +188,7 @@ def test_a_feed_cannot_speak_to_the_terminal() -> None:
     assert "[bold]" in shown
 
 
-def test_a_broken_parser_is_one_finding_among_others(feed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_the_parser_is_one_failure_among_others(feed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["headwater.cli.parse"], "parse_feed", lambda *_, **__: 1 / 0)
 
     told = found(feed, feed)
@@ -197,5 +197,5 @@ def test_a_broken_parser_is_one_finding_among_others(feed: str, monkeypatch: pyt
     assert "ZeroDivisionError" in told[0]["reason"]
 
 
-def test_help_comes_with_an_example() -> None:
+def test_help_has_an_example() -> None:
     assert "Example: headwater parse" in run("--help").stdout

@@ -33,7 +33,7 @@ async def headwater(database: Database, tmp_path: Path, conninfo: str) -> Comman
     return Commands(tmp_path, conninfo, None)
 
 
-async def test_a_dry_run_tells_what_would_go_and_a_run_does_it(headwater: Commands, database: Database) -> None:
+async def test_a_dry_run_shows_what_a_run_deletes(headwater: Commands, database: Database) -> None:
     planned = await headwater.run("retention", "run", "--dry-run")
     planned_json = await headwater.run("retention", "run", "--dry-run", "--json")
     before = await headwater.run("retention", "show", "--json")
@@ -56,7 +56,7 @@ async def test_a_dry_run_tells_what_would_go_and_a_run_does_it(headwater: Comman
     assert [one.returncode for one in (planned, planned_json, before, done, again, after)] == [0] * 6
 
 
-async def test_a_second_run_is_refused_while_one_is_at_it(headwater: Commands, database: Database) -> None:
+async def test_a_second_run_is_refused_while_one_is_running(headwater: Commands, database: Database) -> None:
     async with database.as_system() as conn:
         await conn.execute(
             "UPDATE retention_state SET lease = gen_random_uuid(), due_at = now() + interval '5 minutes'"
@@ -68,7 +68,7 @@ async def test_a_second_run_is_refused_while_one_is_at_it(headwater: Commands, d
     assert "Retention is running; it ends by" in refused.stderr
 
 
-async def test_after_a_jump_of_the_clock_nothing_goes_until_a_person_confirms_it(
+async def test_after_a_jump_of_the_clock_nothing_is_deleted_until_confirmed(
     headwater: Commands, database: Database
 ) -> None:
     async with database.as_system() as conn:

@@ -17,7 +17,7 @@ SMALL = ("--feeds", "120", "--days", "3", "--seed", "2")
 
 @pytest.fixture(autouse=True)
 def _log_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command sets up the log of its process, which here is everybody's."""
+    """A command configures the log of its process, which all tests share."""
     monkeypatch.setattr("headwater.cli.terminal.configure_log", lambda *_: None)
 
 
@@ -25,7 +25,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(APP, [*SMALL, *arguments])
 
 
-def test_a_person_gets_a_table_plots_and_sentences() -> None:
+def test_on_a_terminal_tables_plots_and_results_are_printed() -> None:
     shown = run().stdout
 
     assert "3 days of 120 feeds" in shown
@@ -46,11 +46,11 @@ def test_a_script_gets_json_with_durations_in_seconds() -> None:
     assert sum(told["adaptive"]["delays"]) == sum(told["hourly"]["delays"]) == told["articles"]
 
 
-def test_the_same_seed_tells_the_same_story() -> None:
+def test_the_same_seed_gives_the_same_result() -> None:
     assert run("--json").stdout == run("--json").stdout
 
 
-def test_it_plays_by_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_simulation_uses_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = json.loads(run("--json").stdout)
     monkeypatch.setenv("HEADWATER_POLL_INTERVAL", "6h")
 
@@ -60,5 +60,5 @@ def test_it_plays_by_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert slow["hourly"] == usual["hourly"] | {key: slow["hourly"][key] for key in ("median", "p95", "mean", "delays")}
 
 
-def test_a_world_that_does_not_exist_is_refused() -> None:
+def test_an_unknown_world_is_refused() -> None:
     assert isinstance(run("--world", "desert").exception, Invalid)

@@ -1,4 +1,4 @@
-"""`headwater source add|poll`, as processes of their own against a site on loopback: what they say of a poll."""
+"""`headwater source add|poll`, as processes of their own against a site on loopback: their output about a poll."""
 
 import asyncio
 import subprocess
@@ -38,7 +38,7 @@ async def told(headwater: Headwater, *arguments: str) -> list[dict[str, Any]]:
     return await asyncio.to_thread(headwater.json, "source", *arguments)
 
 
-async def test_the_status_of_the_answer_is_told_whatever_came_of_the_poll(headwater: Headwater, site: Site) -> None:
+async def test_the_http_status_is_printed_for_every_outcome(headwater: Headwater, site: Site) -> None:
     places = ("good.example/feed", "missing.example/feed", "closed.example/feed")
     good, missing, closed = (site.url(place) for place in places)
     closed = closed.replace(str(site.port), "9")
@@ -51,7 +51,7 @@ async def test_the_status_of_the_answer_is_told_whatever_came_of_the_poll(headwa
     assert "story" not in polled
 
 
-async def test_a_script_gets_the_story_of_a_poll_too(headwater: Headwater, site: Site) -> None:
+async def test_the_explanation_of_a_poll_is_printed_as_json(headwater: Headwater, site: Site) -> None:
     url = site.url("missing.example/feed")
     await run(headwater, "add", url)
 
@@ -65,7 +65,7 @@ async def test_a_script_gets_the_story_of_a_poll_too(headwater: Headwater, site:
     assert next_try.startswith("The next try is at 20")
 
 
-async def test_one_article_is_told_as_one(headwater: Headwater, site: Site) -> None:
+async def test_one_article_is_singular(headwater: Headwater, site: Site) -> None:
     site.answers["twice.example/feed"] = rss("Twice", "First", "Second", link="https://twice.example/")
 
     one = await run(headwater, "add", site.url("good.example/feed"))

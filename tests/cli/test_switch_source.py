@@ -1,4 +1,4 @@
-"""`headwater source disable|refresh|reset`: what an operator does to a feed by hand, and what is written of it."""
+"""`headwater source disable|refresh|reset`: actions of an operator, and their audit entries."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def written(conninfo: str) -> list[tuple[str, str, str]]:
         return conn.execute("SELECT action, actor_name, subject_name FROM audit_log ORDER BY id").fetchall()
 
 
-def test_each_deed_is_done_said_and_written_down(headwater: Headwater, conninfo: str) -> None:
+def test_each_action_is_done_printed_and_audited(headwater: Headwater, conninfo: str) -> None:
     refreshed = headwater.run("source", "refresh", FEED)
     for_a_while = headwater.run("source", "disable", FEED, "--reason", "gone")
     for_good = headwater.run("source", "disable", FEED, "--reason", "the paper was closed")
@@ -43,7 +43,7 @@ def test_each_deed_is_done_said_and_written_down(headwater: Headwater, conninfo:
     ]
 
 
-def test_a_reason_is_needed_and_a_source_too(headwater: Headwater) -> None:
+def test_a_reason_and_a_source_are_required(headwater: Headwater) -> None:
     without = headwater.run("source", "disable", FEED)
     empty = headwater.run("source", "disable", FEED, "--reason", " ")
     nobodys = headwater.run("source", "reset", "https://nobody.example/feed")

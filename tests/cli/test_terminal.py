@@ -1,4 +1,4 @@
-"""How commands speak, and how they run."""
+"""Output of commands, and how they run."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def headwater(tmp_path: Path) -> Headwater:
     return Headwater(tmp_path)
 
 
-def test_what_is_loaded_before_a_command_works_is_left_out_of_collections() -> None:
+def test_modules_are_excluded_from_garbage_collection() -> None:
     told = subprocess.run([sys.executable, "-c", TELL], capture_output=True, text=True, check=True, timeout=300)
 
     assert told.stdout.split() == ["True", "True"]
@@ -40,7 +40,7 @@ NEWS = """<rss version="2.0"><channel><title>Новости 😀</title>
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_json_is_whole_whatever_the_stream_can_carry(encoding: str, headwater: Headwater) -> None:
+def test_json_is_valid_in_every_encoding(encoding: str, headwater: Headwater) -> None:
     (headwater.folder / "feed.xml").write_text(NEWS, encoding="utf-8")
 
     parsed = headwater.run("parse", "feed.xml", "--json", PYTHONIOENCODING=encoding)
@@ -52,7 +52,7 @@ def test_json_is_whole_whatever_the_stream_can_carry(encoding: str, headwater: H
     assert json.loads(judged.stdout)["url"] == "https://example.com/δέλτα😀"
 
 
-def test_a_person_gets_escapes_for_letters_that_the_terminal_has_not(headwater: Headwater) -> None:
+def test_characters_that_the_terminal_lacks_are_escaped(headwater: Headwater) -> None:
     (headwater.folder / "feed.xml").write_text(NEWS, encoding="utf-8")
 
     parsed = headwater.run("parse", "feed.xml", "δέλτα.xml", PYTHONIOENCODING="ascii")
@@ -67,7 +67,7 @@ def test_a_person_gets_escapes_for_letters_that_the_terminal_has_not(headwater: 
     assert "Traceback" not in parsed.stderr + refused.stderr + helped.stderr
 
 
-def test_names_are_read_whatever_the_terminal_has_for_letters(headwater: Headwater) -> None:
+def test_file_names_do_not_depend_on_the_encoding_of_the_terminal(headwater: Headwater) -> None:
     (headwater.folder / "δέλτα.html").write_text("<title>Δέλτα</title><p>Hello", encoding="utf-8")
 
     done = headwater.run("extract", "--from-stdin", "--json", typed="δέλτα.html\n", PYTHONIOENCODING="ascii")
@@ -79,12 +79,12 @@ def test_names_are_read_whatever_the_terminal_has_for_letters(headwater: Headwat
 @pytest.mark.parametrize(
     ("count", "told"), [(0, "0 articles"), (1, "1 article"), (2, "2 articles"), (1_000, "1,000 articles")]
 )
-def test_one_thing_is_told_as_one(count: int, told: str) -> None:
+def test_one_item_is_singular(count: int, told: str) -> None:
     assert counted(count, "article", "articles") == told
 
 
 @pytest.mark.database
-def test_an_argument_that_is_not_utf_8_is_refused_in_a_sentence(open_folder: Path) -> None:
+def test_an_argument_that_is_not_utf_8_is_refused_with_a_message(open_folder: Path) -> None:
     command = [sys.executable, "-m", "headwater", "source", "add", "https://a.example/feed", "--name", b"a\xffb"]
     environ = {**os.environ, "HEADWATER_DATA_DIR": str(open_folder / "data")}
     told = subprocess.run(command, capture_output=True, check=False, timeout=300, env=environ)

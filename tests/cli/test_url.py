@@ -1,4 +1,4 @@
-"""`headwater url`, as a script and as a person would use it. No name is looked up but those that settings give."""
+"""`headwater url`, as a script and as a person would use it. Only names given in settings are resolved."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ APP.command()(url)
 
 @pytest.fixture(autouse=True)
 def _log_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command sets up the log of its process, which here is everybody's."""
+    """A command configures the log of its process, which all tests share."""
     monkeypatch.setattr("headwater.cli.terminal.configure_log", lambda *_: None)
 
 
@@ -54,7 +54,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("path", ["/path", " /etc/hosts", "///path", "\\path", "./feed.xml", "../", "..", "~/feed.xml"])
-def test_a_path_is_no_url(path: str) -> None:
+def test_a_path_is_not_a_url(path: str) -> None:
     result = run(path, "--json")
 
     told = json.loads(result.stdout)
@@ -72,7 +72,7 @@ def test_a_url_without_a_scheme_is_one(given: str) -> None:
 
 
 @pytest.mark.parametrize(("given", "reason"), REFUSED.items())
-def test_what_would_not_be_asked_for_is_told_with_the_reason(given: str, reason: str) -> None:
+def test_a_refused_url_has_a_reason(given: str, reason: str) -> None:
     [told] = verdicts(given)
 
     assert (told["url"], told["allowed"], told["reason"]) == (given, False, reason)
@@ -94,11 +94,11 @@ def test_thousands_come_through_standard_input_one_object_a_line_each() -> None:
     assert (told[0]["host"], told[-1]["canonical"]) == ("example.org", "https://example.com/4999")
 
 
-def test_bytes_that_are_no_text_stop_nothing() -> None:
+def test_invalid_bytes_do_not_stop_the_run() -> None:
     assert [told["allowed"] for told in verdicts("https://a.example/\udcff", "https://b.example/")] == [True, True]
 
 
-def test_a_name_is_looked_up_only_when_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_resolved_only_with_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADWATER_RESOLVE", "inside.test=10.0.0.1, outside.test=93.184.215.14")
     urls = ("http://feeds.inside.test/", "http://outside.test/", "http://93.184.215.14/", "http://a..b/")
 
@@ -114,7 +114,7 @@ def test_a_name_is_looked_up_only_when_asked_to(monkeypatch: pytest.MonkeyPatch)
     ]
 
 
-def test_this_machine_is_allowed_where_a_setting_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loopback_is_allowed_by_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADWATER_ALLOW_LOOPBACK", "true")
 
     told = verdicts("http://127.0.0.1:8000/", "http://localhost:8000/", "http://[::1]/", "http://10.0.0.1/")
@@ -122,7 +122,7 @@ def test_this_machine_is_allowed_where_a_setting_says_so(monkeypatch: pytest.Mon
     assert [one["allowed"] for one in told] == [True, True, False, False]
 
 
-def test_a_person_gets_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_a_table_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(out, "width", 200)
 
     shown = run("https://example.com/?utm_source=x", "http://10.0.0.1/", "data:,\x1b[31m").stdout
@@ -133,5 +133,5 @@ def test_a_person_gets_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b" not in shown
 
 
-def test_help_comes_with_an_example() -> None:
+def test_help_has_an_example() -> None:
     assert "Example: headwater url" in run("--help").stdout

@@ -27,7 +27,7 @@ def test_a_line_is_a_url_and_blank_lines_and_comments_are_none() -> None:
 
 
 @pytest.mark.parametrize("name", ["-", "urls.csv", "URLS.CSV", "urls.csv.gz"])
-def test_a_csv_file_says_which_column_is_which(name: str) -> None:
+def test_the_header_of_a_csv_file_names_the_columns(name: str) -> None:
     found = read('Priority,URL,note,source\n9,"https://a.example/?x=1,2",hm,https://a.example/feed\n,b.example\n', name)
 
     assert found == [
@@ -49,11 +49,11 @@ def test_a_json_line_is_an_object_or_a_url(name: str) -> None:
     assert found == [GivenUrl(1, "https://a.example/", None, 3), GivenUrl(2, "https://b.example/")]
 
 
-def test_a_url_with_a_comma_is_no_csv() -> None:
+def test_a_url_with_a_comma_is_not_csv() -> None:
     assert read("https://a.example/1,2,3\nurl") == [GivenUrl(1, "https://a.example/1,2,3"), GivenUrl(2, "url")]
 
 
-def test_the_format_can_be_said() -> None:
+def test_the_format_can_be_given() -> None:
     assert read("url,priority", wanted=Format.LINES) == [GivenUrl(1, "url,priority")]
     assert reasons(read("https://a.example/", wanted=Format.JSONL)) == {1: "the line is not JSON"}
 
@@ -75,23 +75,23 @@ def test_the_format_can_be_said() -> None:
     ],
     ids=["cut-off", "deep", "number", "empty", "url-number", "url-blank", "source", "eleven", "true", "word", "long"],
 )
-def test_a_bad_line_is_told_with_its_number_and_the_next_one_is_read(line: str, reason: str) -> None:
+def test_an_invalid_line_is_reported_with_its_number(line: str, reason: str) -> None:
     found = read(f'"https://a.example/"\n{line}\n"https://b.example/"\n', "urls.jsonl")
 
     assert reasons(found) == {2: reason}
     assert [one.url for one in found if isinstance(one, GivenUrl)] == ["https://a.example/", "https://b.example/"]
 
 
-def test_bytes_that_are_no_text_do_not_end_it() -> None:
+def test_invalid_bytes_do_not_end_the_file() -> None:
     assert [type(line) for line in read(b"\xff\xfe\x00\nhttps://a.example/\n", "urls.jsonl")] == [BadLine, BadLine]
     assert len(read(b"\xff\xfe\x00\nhttps://a.example/\n")) == 2
 
 
-def test_a_csv_line_with_an_open_quote_is_told() -> None:
+def test_a_csv_line_with_an_open_quote_is_reported() -> None:
     assert reasons(read('url\n"https://a.example/\nhttps://b.example/')) == {2: "the line is not CSV"}
 
 
-def test_a_packed_file_is_unpacked_and_a_damaged_one_refused(tmp_path: Path) -> None:
+def test_a_compressed_file_is_read_and_a_damaged_one_refused(tmp_path: Path) -> None:
     packed = gzip.compress(b"https://a.example/\n" * 20_000)
     (tmp_path / "good.txt.gz").write_bytes(packed)
     (tmp_path / "bad.txt.gz").write_bytes(packed[: len(packed) // 2])
@@ -124,7 +124,7 @@ def test_a_long_file_is_read_in_constant_memory(tmp_path: Path) -> None:
     assert peak < 5_000_000
 
 
-def test_reading_can_begin_at_a_line(tmp_path: Path) -> None:
+def test_reading_can_start_at_a_line(tmp_path: Path) -> None:
     file = tmp_path / "urls.csv"
     file.write_text("url\n" + "\n".join(f"https://a.example/{number}" for number in range(2, 12)))
 

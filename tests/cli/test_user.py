@@ -1,4 +1,4 @@
-"""`headwater user`: accounts as whoever runs Headwater looks after them."""
+"""`headwater user`: accounts, managed by an operator."""
 
 import re
 
@@ -30,7 +30,7 @@ def access(database: Database, clock: MovableClock) -> Access:
     return Access(database, clock, AccountOptions(confirm_email=True))
 
 
-async def test_accounts_are_made_listed_changed_and_removed(headwater: Headwater, access: Access) -> None:
+async def test_accounts_are_created_listed_changed_and_deleted(headwater: Headwater, access: Access) -> None:
     nobody = headwater.run("user", "list")
     first = headwater.run("user", "create", "Ann@example.com", "--password-stdin", typed=f"{PASSWORD}\n")
     second = headwater.run("user", "create", "bob@example.com", "--password-stdin", typed=PASSWORD)
@@ -68,7 +68,7 @@ async def test_a_changed_role_is_in_the_audit_log(headwater: Headwater, database
     assert entry.detail == {"from": "super_admin", "to": "moderator"}
 
 
-async def test_another_password_ends_every_session(headwater: Headwater, access: Access) -> None:
+async def test_a_new_password_ends_every_session(headwater: Headwater, access: Access) -> None:
     headwater.run("user", "create", "ann@example.com", "--password-stdin", typed=PASSWORD)
     came = await access.log_in("ann@example.com", PASSWORD, HERE)
     assert isinstance(came, LoggedIn)
@@ -82,7 +82,7 @@ async def test_another_password_ends_every_session(headwater: Headwater, access:
     assert isinstance(await access.log_in("ann@example.com", "another sentence of mine", HERE), LoggedIn)
 
 
-async def test_what_only_a_removed_reader_followed_is_left(
+async def test_sources_that_only_a_deleted_user_followed_are_deleted(
     headwater: Headwater, database: Database, access: Access, clock: MovableClock
 ) -> None:
     headwater.run("user", "create", "ann@example.com", "--password-stdin", typed=PASSWORD)
@@ -133,7 +133,7 @@ def test_the_command_line_neither_demotes_nor_removes_the_last_super_admin(
         "no-such-role", "password-of-nobody", "remove-nobody", "unasked",
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_ends_in_a_sentence_and_an_exit_code(
+def test_errors_have_a_message_and_an_exit_code(
     headwater: Headwater, arguments: tuple[str, ...], typed: str, code: int, message: str
 ) -> None:
     if "there@example.com" in arguments:
@@ -159,7 +159,9 @@ async def test_the_set_up_code_is_printed_while_there_is_no_account(
     assert "no set-up code is needed" in headwater.run("user", "setup-code").stdout
 
 
-async def test_the_operator_changes_an_email_and_the_old_one_is_told(headwater: Headwater, database: Database) -> None:
+async def test_the_operator_changes_an_email_and_the_old_one_is_notified(
+    headwater: Headwater, database: Database
+) -> None:
     headwater.run("user", "create", "ann@example.com", "--password-stdin", typed=PASSWORD)
 
     done = headwater.run("user", "email", "ann@example.com", "ann@example.org")

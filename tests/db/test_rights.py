@@ -34,7 +34,6 @@ SEES_ALL_USERS = {
     "accounts/changes.py": "an operator makes accounts and sets passwords",
     "accounts/mail/worker.py": "sends mail to any user",
     "accounts/outside.py": "logins by another issuer: the user is not known yet",
-    "api/routes/admin_sources.py": "operators' actions on sources ask whether anybody follows them",
     "api/routes/custom.py": "taking back a suggestion leaves sources that nobody follows",
     "api/routes/moderation.py": "moderators see everybody's suggestions",
     "api/routes/sources.py": "operators' actions on sources ask whether anybody follows them",

@@ -1,4 +1,4 @@
-"""A person's own account, through its page."""
+"""The account page."""
 
 import re
 from collections.abc import AsyncIterator
@@ -51,7 +51,7 @@ async def test_a_changed_password_logs_out_everywhere_else(app: Litestar, ada: P
     assert (await ada.open("/account")).status_code == 200
 
 
-async def test_a_copy_of_the_cookies_opens_nothing_after_a_changed_password(app: Litestar, ada: Person) -> None:
+async def test_copied_cookies_are_refused_after_a_password_change(app: Litestar, ada: Person) -> None:
     async with a_person(app) as thief:
         thief.client.cookies.update(ada.client.cookies)
         assert (await thief.open("/account")).status_code == 200
@@ -71,9 +71,7 @@ async def test_a_copy_of_the_cookies_opens_nothing_after_a_changed_password(app:
     ],
     ids=["wrong", "short", "differ"],
 )
-async def test_a_password_that_cannot_be_is_refused(
-    ada: Person, fields: dict[str, str], status: int, message: str
-) -> None:
+async def test_an_invalid_password_is_refused(ada: Person, fields: dict[str, str], status: int, message: str) -> None:
     given = {"current_password": PASSWORD, "password": ANOTHER, "password_confirm": ANOTHER, **fields}
 
     refused = await ada.submit("/account/password", **given)
@@ -82,7 +80,7 @@ async def test_a_password_that_cannot_be_is_refused(
     assert message in refused.text
 
 
-async def test_a_session_elsewhere_is_seen_and_ended(app: Litestar, ada: Person) -> None:
+async def test_another_session_is_listed_and_can_be_ended(app: Litestar, ada: Person) -> None:
     async with a_person(app) as other:
         await elsewhere(app, other)
         page = (await ada.open("/account")).text
@@ -119,9 +117,7 @@ async def test_a_token_is_shown_once_and_only_its_digest_is_kept(
     ],
     ids=["no-name", "odd", "none"],
 )
-async def test_a_token_that_cannot_be_is_refused(
-    ada: Person, fields: dict[str, str], status: int, message: str
-) -> None:
+async def test_an_invalid_token_is_refused(ada: Person, fields: dict[str, str], status: int, message: str) -> None:
     refused = await ada.submit("/account/tokens", **fields)
 
     assert refused.status_code == status
@@ -137,7 +133,7 @@ async def test_a_readers_token_cannot_do_more_than_the_reader(app: Litestar, ada
     assert "more than you may do yourself" in refused.text
 
 
-async def test_nobody_ends_anothers_session_or_token(app: Litestar, ada: Person, database: Database) -> None:
+async def test_a_user_cannot_end_another_users_session_or_token(app: Litestar, ada: Person, database: Database) -> None:
     await ada.submit("/account/tokens", name="hers", scopes="read")
     async with database.as_system() as conn:
         session = await (await conn.execute("SELECT id FROM sessions")).fetchone()
@@ -153,7 +149,7 @@ async def test_nobody_ends_anothers_session_or_token(app: Litestar, ada: Person,
     assert (await ada.open("/account")).status_code == 200
 
 
-async def test_a_deleted_account_leaves_nothing_and_needs_the_password(ada: Person, database: Database) -> None:
+async def test_deleting_an_account_needs_the_password_and_leaves_no_rows(ada: Person, database: Database) -> None:
     await ada.send("POST", "/feeds", name="A", url="https://a.example/feed")
     wrong = await ada.submit("/account/delete", current_password="wrong")
     await another_administrator(database)
@@ -179,13 +175,13 @@ async def test_the_last_super_admin_may_not_delete_their_account(ada: Person) ->
     assert (await ada.open("/account")).status_code == 200
 
 
-async def test_the_dashboard_shows_whose_it_is(ada: Person) -> None:
+async def test_the_dashboard_shows_the_email(ada: Person) -> None:
     assert re.search(r'id="user-email">Logged in as <b>ada@example\.com</b>', (await ada.open("/dashboard")).text)
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "/feeds"), ("POST", "/summaries"), ("GET", "/dashboard")])
-async def test_a_tab_whose_session_has_ended_is_told_to_log_in(ada: Person, method: str, path: str) -> None:
-    """Its form still carries the token of the session that has ended: that is no reason to call the page too old."""
+async def test_a_form_of_an_ended_session_asks_to_log_in(ada: Person, method: str, path: str) -> None:
+    """Its form has the CSRF token of the ended session; the message is to log in, not that the form has expired."""
     token = ada.token
     await ada.submit("/auth/logout")
     ada.token = token

@@ -1,4 +1,4 @@
-"""The audit log and the settings, for whoever runs Headwater."""
+"""The audit log and the settings, for operators."""
 
 import re
 from collections.abc import AsyncIterator
@@ -47,12 +47,12 @@ async def filled(database: Database, clock: MovableClock) -> None:
         clock.move(seconds=1)
 
 
-async def test_an_empty_log_says_what_it_is_for(admin: Person) -> None:
+async def test_an_empty_log_explains_its_purpose(admin: Person) -> None:
     assert "No entries yet." in (await admin.open("/admin/audit")).text
 
 
 @pytest.mark.usefixtures("filled")
-async def test_the_log_is_told_the_newest_first(admin: Person) -> None:
+async def test_the_log_is_listed_newest_first(admin: Person) -> None:
     page = (await admin.open("/admin/audit")).text
 
     assert page.index("feed rejected</a></td>") < page.index("source enabled</a></td>")
@@ -97,12 +97,12 @@ async def test_a_long_log_has_pages(admin: Person, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("query", ["action=odd", "cursor=odd", "person=%00", "subject=" + "x" * 501])
-async def test_odd_filters_are_refused_in_words(admin: Person, query: str) -> None:
+async def test_invalid_filters_are_refused_with_a_message(admin: Person, query: str) -> None:
     for path in ("/admin/audit", "/admin/audit/lines"):
         assert (await admin.open(f"{path}?{query}")).status_code == 400
 
 
-async def test_settings_are_shown_as_they_are_and_secrets_are_masked(database: Database, clock: MovableClock) -> None:
+async def test_settings_are_shown_and_secrets_are_masked(database: Database, clock: MovableClock) -> None:
     values = load_settings(
         environ={
             "HEADWATER_API_TOKEN": "a-secret-that-nobody-sees",
@@ -128,5 +128,5 @@ async def test_settings_are_shown_as_they_are_and_secrets_are_masked(database: D
     assert "No settings match." in none
 
 
-async def test_pages_that_were_told_no_settings_say_so(admin: Person) -> None:
+async def test_a_page_without_settings_says_so(admin: Person) -> None:
     assert "headwater settings" in (await admin.open("/admin/settings")).text

@@ -1,4 +1,4 @@
-"""The doors, through the pages: who comes in, who does not, and what a browser is given."""
+"""Registration, login, logout and password resets, through the pages."""
 
 import asyncio
 import re
@@ -34,14 +34,14 @@ async def person(app: Litestar) -> AsyncIterator[Person]:
         yield person
 
 
-async def test_where_nobody_has_an_account_the_first_page_leads_to_making_one(person: Person) -> None:
+async def test_without_any_account_the_front_page_leads_to_registration(person: Person) -> None:
     first = await person.open("/", follow_redirects=True)
 
     assert first.url.path == "/auth/register"
     assert "This is the first account" in first.text
 
 
-async def test_who_registers_is_let_in(person: Person) -> None:
+async def test_registration_logs_the_user_in(person: Person) -> None:
     came = await person.register()
 
     assert came.status_code == 303
@@ -49,7 +49,7 @@ async def test_who_registers_is_let_in(person: Person) -> None:
     assert (await person.open("/dashboard")).status_code == 200
 
 
-async def test_session_cookies_are_out_of_reach_of_scripts_and_other_sites(person: Person) -> None:
+async def test_session_cookies_are_http_only_and_same_site(person: Person) -> None:
     came = await person.register()
 
     cookies = [line for line in came.headers.get_list("set-cookie") if line.startswith("headwater_")]
@@ -58,7 +58,7 @@ async def test_session_cookies_are_out_of_reach_of_scripts_and_other_sites(perso
     assert not any("Secure" in line for line in cookies)  # plain loopback
 
 
-async def test_cookies_are_for_https_only_everywhere_but_on_loopback(app: Litestar, database: Database) -> None:
+async def test_cookies_are_secure_except_on_loopback(app: Litestar, database: Database) -> None:
     async with a_person(app) as person:
         person.setup_code = await setup_code_of(database)
         person.client.base_url = "https://reader.example"  # pyright: ignore[reportAttributeAccessIssue]
@@ -68,8 +68,8 @@ async def test_cookies_are_for_https_only_everywhere_but_on_loopback(app: Litest
     assert all("Secure" in line for line in came.headers.get_list("set-cookie"))
 
 
-async def test_cookies_are_for_https_where_people_find_us_by_it(database: Database, clock: MovableClock) -> None:
-    """A proxy in front speaks https with the browser, and plainly with us."""
+async def test_cookies_are_secure_when_the_public_url_is_https(database: Database, clock: MovableClock) -> None:
+    """A proxy in front uses https with the browser, and http with Headwater."""
     app = create_app(database, clock, web=WebOptions(site="https://reader.example"))
     async with a_person(app) as person:
         page = await person.open("/auth/register")
@@ -83,7 +83,7 @@ async def test_cookies_are_for_https_where_people_find_us_by_it(database: Databa
     [((), {"127.0.0.1"}), (("127.0.0.1",), {"203.0.113.7"}), (("192.0.2.0/24",), {"127.0.0.1"})],
     ids=["nobody", "the-proxy", "another"],
 )
-async def test_only_a_trusted_proxy_says_who_asks(
+async def test_only_a_trusted_proxy_sets_the_client_address(
     app: Litestar, database: Database, trusted: tuple[str, ...], expected: set[str]
 ) -> None:
     stop = asyncio.Event()
@@ -112,7 +112,7 @@ async def test_only_a_trusted_proxy_says_who_asks(
     ],
     ids=["email", "short", "differ", "privacy"],
 )
-async def test_a_wrong_registration_comes_back_with_the_reason(
+async def test_an_invalid_registration_shows_the_reason(
     person: Person, changed: dict[str, str], status: int, message: str
 ) -> None:
     await person.open("/auth/register")
@@ -124,7 +124,7 @@ async def test_a_wrong_registration_comes_back_with_the_reason(
     assert message in again.text
 
 
-async def test_an_address_that_is_taken_is_told_as_the_seed_demands(app: Litestar, person: Person) -> None:
+async def test_a_taken_email_is_reported_as_the_specification_demands(app: Litestar, person: Person) -> None:
     await person.register()
 
     async with a_person(app) as another:
@@ -134,7 +134,7 @@ async def test_an_address_that_is_taken_is_told_as_the_seed_demands(app: Litesta
     assert "An account with this email already exists" in again.text
 
 
-async def test_hidden_accounts_are_confirmed_by_mail_and_answered_alike(
+async def test_hidden_accounts_are_confirmed_by_email_with_equal_responses(
     database: Database, clock: MovableClock
 ) -> None:
     app = create_app(database, clock, web=WebOptions(accounts=AccountOptions(hide_accounts=True)))
@@ -152,12 +152,12 @@ async def test_hidden_accounts_are_confirmed_by_mail_and_answered_alike(
     assert subjects == ["Confirm your address for Headwater", "You already have an account"]
 
 
-async def test_a_wrong_password_does_not_tell_which_part_is_wrong(app: Litestar, person: Person) -> None:
+async def test_a_wrong_password_and_an_unknown_email_get_the_same_message(app: Litestar, person: Person) -> None:
     await person.register()
-    async with a_person(app) as stranger:
-        await stranger.open("/auth/login")
-        wrong = await stranger.submit("/auth/login", email="ada@example.com", password="wrong")
-        nobody = await stranger.submit("/auth/login", email="nobody@example.com", password="wrong")
+    async with a_person(app) as visitor:
+        await visitor.open("/auth/login")
+        wrong = await visitor.submit("/auth/login", email="ada@example.com", password="wrong")
+        nobody = await visitor.submit("/auth/login", email="nobody@example.com", password="wrong")
 
     assert wrong.status_code == nobody.status_code == 401
     assert "Invalid email or password" in wrong.text
@@ -177,7 +177,7 @@ async def test_logging_out_ends_the_session_on_the_server_too(person: Person) ->
     assert after.headers["location"] == "/auth/login"
 
 
-async def test_the_session_is_renewed_without_anybody_noticing(person: Person, clock: MovableClock) -> None:
+async def test_an_expired_access_token_is_renewed_silently(person: Person, clock: MovableClock) -> None:
     await person.register()
     before = person.client.cookies["headwater_access"]
     clock.move(minutes=20)
@@ -188,7 +188,7 @@ async def test_the_session_is_renewed_without_anybody_noticing(person: Person, c
     assert person.client.cookies["headwater_access"] != before
 
 
-async def test_logging_in_gives_a_new_session_whatever_cookie_was_there(app: Litestar, person: Person) -> None:
+async def test_logging_in_replaces_any_session_cookie(app: Litestar, person: Person) -> None:
     await person.register()
     await person.submit("/auth/logout")
     await person.open("/auth/login")
@@ -201,7 +201,7 @@ async def test_logging_in_gives_a_new_session_whatever_cookie_was_there(app: Lit
 
 
 @pytest.mark.parametrize("path", ["/auth/login", "/auth/register", "/auth/forgot", "/auth/logout", "/feeds"])
-async def test_a_change_without_its_token_is_refused(person: Person, path: str) -> None:
+async def test_a_change_without_a_csrf_token_is_refused(person: Person, path: str) -> None:
     await person.register()
 
     bare = await person.client.post(path, data={"email": "a@b.example", "name": "x", "url": "https://a.example/"})
@@ -211,28 +211,30 @@ async def test_a_change_without_its_token_is_refused(person: Person, path: str) 
     assert [bare.status_code, wrong.status_code, odd.status_code] == [403, 403, 403]
 
 
-async def test_a_token_of_another_visitor_does_not_do(app: Litestar, person: Person) -> None:
+async def test_a_csrf_token_of_another_visitor_is_refused(app: Litestar, person: Person) -> None:
     await person.register()
-    async with a_person(app) as stranger:
-        await stranger.open("/auth/login")
+    async with a_person(app) as visitor:
+        await visitor.open("/auth/login")
 
-        forged = await person.client.post("/feeds", headers={"X-CSRF-Token": stranger.token})
+        forged = await person.client.post("/feeds", headers={"X-CSRF-Token": visitor.token})
 
     assert forged.status_code == 403
 
 
-async def test_a_forgotten_password_says_the_same_whoever_asks(app: Litestar, person: Person) -> None:
+async def test_a_reset_request_gets_the_same_response_with_and_without_an_account(
+    app: Litestar, person: Person
+) -> None:
     await person.register()
-    async with a_person(app) as stranger:
-        await stranger.open("/auth/forgot")
-        known = await stranger.submit("/auth/forgot", email="ada@example.com")
-        unknown = await stranger.submit("/auth/forgot", email="bob@example.com")
+    async with a_person(app) as visitor:
+        await visitor.open("/auth/forgot")
+        known = await visitor.submit("/auth/forgot", email="ada@example.com")
+        unknown = await visitor.submit("/auth/forgot", email="bob@example.com")
 
     assert known.status_code == unknown.status_code == 200
     assert known.text.replace("ada@", "bob@") == unknown.text
 
 
-async def test_a_forgotten_password_is_changed_by_letter(database: Database, clock: MovableClock) -> None:
+async def test_a_forgotten_password_is_reset_by_email(database: Database, clock: MovableClock) -> None:
     async with open_post_box() as box:
         mailer = Mailer(SmtpServer.parse(f"smtp://127.0.0.1:{box.port}"), "headwater@example.com")
         app = create_app(database, clock, web=WebOptions(site="https://reader.example"))
@@ -257,17 +259,17 @@ async def test_a_forgotten_password_is_changed_by_letter(database: Database, clo
     assert (changed.status_code, again.status_code, came.status_code) == (200, 401, 303)
 
 
-async def test_a_link_in_a_letter_does_not_lead_where_a_request_says(database: Database, clock: MovableClock) -> None:
+async def test_links_in_emails_do_not_use_the_host_header(database: Database, clock: MovableClock) -> None:
     async with open_post_box() as box:
         mailer = Mailer(SmtpServer.parse(f"smtp://127.0.0.1:{box.port}"), "headwater@example.com")
         app = create_app(database, clock)
         async with a_person(app) as person:
             await person.register()
-        async with a_person(app) as stranger:
-            await stranger.open("/auth/forgot")
+        async with a_person(app) as visitor:
+            await visitor.open("/auth/forgot")
             forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Accept": "text/html"}
-            fields = {"email": "ada@example.com", "_csrf_token": stranger.token}
-            await stranger.client.post("/auth/forgot", headers=forged, data=fields)
+            fields = {"email": "ada@example.com", "_csrf_token": visitor.token}
+            await visitor.client.post("/auth/forgot", headers=forged, data=fields)
         await deliver(database, clock, mailer)
 
     (letter,) = box.emails

@@ -1,4 +1,4 @@
-"""Counting what is read: asked for, given, taken back; and nothing without it."""
+"""Reading statistics: consent is asked for, given and withdrawn; without it nothing is counted."""
 
 import json
 import re
@@ -62,7 +62,7 @@ async def do_everything(person: Person, article: str, **headers: str) -> None:
         assert (await person.client.post(f"{article}/{deed}", headers=sent)).status_code in {200, 204}
 
 
-async def test_a_reader_is_asked_on_the_dashboard_until_they_answer(ada: Person) -> None:
+async def test_the_dashboard_asks_for_consent_until_answered(ada: Person) -> None:
     before = [(await ada.open("/dashboard")).text for _ in range(2)]
     answered = await ada.send("POST", "/account/analytics", answer="no")
     after = (await ada.open("/dashboard")).text
@@ -73,15 +73,13 @@ async def test_a_reader_is_asked_on_the_dashboard_until_they_answer(ada: Person)
     assert QUESTION not in after
 
 
-async def test_nothing_is_counted_until_they_agree(ada: Person, article: str, database: Database) -> None:
+async def test_nothing_is_counted_without_consent(ada: Person, article: str, database: Database) -> None:
     await do_everything(ada, article)
 
     assert await counted(database) == []
 
 
-async def test_what_is_opened_clicked_and_starred_is_counted_once_they_agree(
-    ada: Person, article: str, database: Database
-) -> None:
+async def test_opens_clicks_and_stars_are_counted_with_consent(ada: Person, article: str, database: Database) -> None:
     agreed = await ada.submit("/account/analytics", answer="yes")
 
     await do_everything(ada, article)
@@ -92,7 +90,7 @@ async def test_what_is_opened_clicked_and_starred_is_counted_once_they_agree(
 
 
 @pytest.mark.parametrize("answer", ["", "no", "YES", "maybe", "yes\0"], ids=["nothing", "no", "loud", "maybe", "nul"])
-async def test_anything_but_a_clear_yes_is_a_no(ada: Person, article: str, database: Database, answer: str) -> None:
+async def test_any_answer_but_yes_is_a_no(ada: Person, article: str, database: Database, answer: str) -> None:
     await ada.submit("/account/analytics", answer=answer)
 
     await do_everything(ada, article)
@@ -100,7 +98,7 @@ async def test_anything_but_a_clear_yes_is_a_no(ada: Person, article: str, datab
     assert await counted(database) == []
 
 
-async def test_what_was_counted_goes_when_they_take_it_back(ada: Person, article: str, database: Database) -> None:
+async def test_withdrawing_consent_deletes_the_counts(ada: Person, article: str, database: Database) -> None:
     await ada.submit("/account/analytics", answer="yes")
     await do_everything(ada, article)
     page = (await ada.open("/account")).text
@@ -113,7 +111,7 @@ async def test_what_was_counted_goes_when_they_take_it_back(ada: Person, article
     assert "as you chose" in (await ada.open("/account")).text
 
 
-async def test_it_goes_with_the_account(ada: Person, article: str, database: Database) -> None:
+async def test_deleting_the_account_deletes_the_counts(ada: Person, article: str, database: Database) -> None:
     await ada.submit("/account/analytics", answer="yes")
     await do_everything(ada, article)
     await another_administrator(database)
@@ -125,7 +123,7 @@ async def test_it_goes_with_the_account(ada: Person, article: str, database: Dat
 
 
 @pytest.mark.parametrize("header", ["Sec-GPC", "DNT"])
-async def test_a_browser_that_asks_not_to_be_followed_is_taken_at_its_word(
+async def test_privacy_headers_of_a_browser_are_respected(
     ada: Person, article: str, database: Database, header: str
 ) -> None:
     asks = {header: "1", "Accept": "text/html"}
@@ -141,7 +139,7 @@ async def test_a_browser_that_asks_not_to_be_followed_is_taken_at_its_word(
     assert "sends Do Not Track or Global Privacy Control" in (await ada.client.get("/account", headers=asks)).text
 
 
-async def test_pages_tell_nothing_of_clicks_unless_the_reader_agreed(ada: Person, article: str) -> None:
+async def test_pages_send_no_clicks_without_consent(ada: Person, article: str) -> None:
     before = [(await ada.open(path)).text for path in ("/read?shelf=all", article)]
     await ada.submit("/account/analytics", answer="yes")
     after = [(await ada.open(path)).text for path in ("/read?shelf=all", article)]
@@ -152,7 +150,9 @@ async def test_pages_tell_nothing_of_clicks_unless_the_reader_agreed(ada: Person
         assert 'href="https://example.com/1"' in page
 
 
-async def test_nobody_counts_anothers_articles(app: Litestar, ada: Person, article: str, database: Database) -> None:
+async def test_articles_of_another_user_are_not_counted(
+    app: Litestar, ada: Person, article: str, database: Database
+) -> None:
     async with a_person(app) as bob:
         await bob.register("bob@example.com")
         await bob.submit("/account/analytics", answer="yes")
@@ -163,7 +163,7 @@ async def test_nobody_counts_anothers_articles(app: Litestar, ada: Person, artic
     assert await counted(database) == []
 
 
-async def test_what_was_counted_is_taken_along(ada: Person, article: str) -> None:
+async def test_counts_are_part_of_the_export(ada: Person, article: str) -> None:
     await ada.submit("/account/analytics", answer="yes")
     await do_everything(ada, article)
 

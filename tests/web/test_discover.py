@@ -1,4 +1,4 @@
-"""What readers discover: public sources to browse, search and follow; and what they suggest themselves."""
+"""/discover: public sources to browse, search and follow, and suggestions."""
 
 import re
 from collections.abc import AsyncIterator
@@ -66,7 +66,7 @@ def names(text: str) -> list[str]:
     return [unescape(name) for name in re.findall(r'<a class="name"[^>]*>([^<]+)</a>', text)]
 
 
-async def test_nothing_to_discover_is_said(ada: Person) -> None:
+async def test_an_empty_catalogue_says_so(ada: Person) -> None:
     assert "Nothing to discover yet." in (await ada.open("/discover")).text
     assert "No sources match." in (await ada.open("/discover?q=zzz")).text
 
@@ -86,7 +86,7 @@ async def test_public_sources_are_browsed_by_category_and_searched(
     assert names((await ada.part("/discover/list?q=scien")).text) == ["Beta"]
 
 
-async def test_what_readers_follow_for_themselves_is_nobody_elses_to_see(ada: Person, app: Litestar) -> None:
+async def test_private_subscriptions_are_not_listed(ada: Person, app: Litestar) -> None:
     async with a_person(app) as bob:
         await bob.register("bob@example.com")
         await bob.send("POST", "/feeds", name="Secret", url="https://secret.example/feed")
@@ -94,7 +94,7 @@ async def test_what_readers_follow_for_themselves_is_nobody_elses_to_see(ada: Pe
     assert "secret.example" not in (await ada.open("/discover")).text
 
 
-async def test_following_is_one_press_and_is_counted(
+async def test_a_source_is_followed_with_one_click(
     ada: Person, app: Litestar, database: Database, clock: MovableClock
 ) -> None:
     await a_system_source(database, clock, "Alpha")
@@ -113,7 +113,9 @@ async def test_following_is_one_press_and_is_counted(
         assert "Following" not in (await bob.open("/discover")).text
 
 
-async def test_what_is_not_public_cannot_be_followed_here(ada: Person, database: Database, clock: MovableClock) -> None:
+async def test_a_source_that_is_not_public_cannot_be_followed(
+    ada: Person, database: Database, clock: MovableClock
+) -> None:
     off = await a_system_source(database, clock, "Alpha")
     async with database.as_system() as conn:
         await disable_source(conn, off, clock())
@@ -133,7 +135,7 @@ async def test_many_sources_have_pages_of_twenty(ada: Person, database: Database
 
 
 @pytest.mark.parametrize("query", ["page=0", "page=x", "q=" + "x" * 201, "q=%00", "source=odd"])
-async def test_odd_filters_are_refused(ada: Person, query: str) -> None:
+async def test_invalid_filters_are_refused(ada: Person, query: str) -> None:
     assert (await ada.open(f"/discover?{query}")).status_code == 400
 
 
@@ -151,7 +153,7 @@ async def test_a_suggestion_of_a_feed_that_the_user_follows_is_shown_as_in_revie
     assert "listed for everyone" not in said
 
 
-async def test_a_suggestion_is_shown_with_what_came_of_it(
+async def test_a_suggestion_is_shown_with_its_decision(
     ada: Person, site: Site, database: Database, clock: MovableClock
 ) -> None:
     said = await suggest(ada, site)
@@ -167,7 +169,7 @@ async def test_a_suggestion_is_shown_with_what_came_of_it(
     assert (await ada.send("POST", f"/discover/suggestions/{feed_id}/withdraw")).status_code == 409
 
 
-async def test_a_suggestion_is_taken_back(ada: Person, app: Litestar, site: Site) -> None:
+async def test_a_suggestion_is_withdrawn(ada: Person, app: Litestar, site: Site) -> None:
     said = await suggest(ada, site)
     path = re.findall(r"/discover/suggestions/[0-9a-f-]{36}/withdraw", said)[0]
 
@@ -180,7 +182,7 @@ async def test_a_suggestion_is_taken_back(ada: Person, app: Litestar, site: Site
     assert "Good News" not in taken_back.text
 
 
-async def test_what_is_wrong_is_told_beside_the_form(ada: Person, site: Site) -> None:
+async def test_errors_are_shown_beside_the_form(ada: Person, site: Site) -> None:
     answers = [
         await ada.send("POST", "/discover/suggest", name="", url=site.url("good.example/feed")),
         await ada.send("POST", "/discover/suggest", name="x", url="ftp://x.example/"),
@@ -194,7 +196,7 @@ async def test_what_is_wrong_is_told_beside_the_form(ada: Person, site: Site) ->
     assert all('class="problem"' in answer.text for answer in answers)
 
 
-async def test_a_pages_feeds_are_offered_and_what_is_here_is_shown(
+async def test_feeds_of_a_page_are_offered_and_known_sources_are_linked(
     ada: Person, site: Site, database: Database, clock: MovableClock
 ) -> None:
     site.answers["good.example/"] = page(
@@ -221,7 +223,7 @@ async def test_forms_work_without_scripts(ada: Person, site: Site, database: Dat
     assert (followed.status_code, followed.headers["location"]) == (303, "/discover")
 
 
-async def test_where_nobody_looks_at_feeds_nothing_is_suggested(
+async def test_without_an_inspector_nothing_can_be_suggested(
     database: Database, clock: MovableClock, site: Site
 ) -> None:
     async with a_person(create_app(database, clock)) as person:

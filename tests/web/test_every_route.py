@@ -1,7 +1,7 @@
 """Every route that exists, found from the app itself: a new one without a rule fails here.
 
-Strangers are let in nowhere but where a route says so, no change is made without the token of our own pages, nobody
-reaches another's rows by their id, and nothing personal is kept by what stands between.
+Only public routes are open without a login, no change is made without a CSRF token, rows of another user are not
+reachable by their id, and personal responses are not cached.
 """
 
 import re
@@ -94,7 +94,7 @@ OF_READERS = [one for one in CLOSED if one in OF_PAGES and one.role in {"", Role
 WITH_ID = [one for one in OF_READERS if one.names]
 
 
-def test_there_are_routes_to_look_at() -> None:
+def test_routes_are_found() -> None:
     assert len(EVERY) >= 40
     assert len(CHANGES) >= 15
     assert len(WITH_ID) >= 10
@@ -107,7 +107,7 @@ def app(database: Database, clock: MovableClock) -> Litestar:
 
 @dataclass(frozen=True)
 class Ada:
-    """Somebody who has one of everything, and the ids of it."""
+    """A user who has one row of every kind, and their ids."""
 
     person: Person
     ids: dict[str, str]
@@ -147,13 +147,13 @@ async def ask(person: Person, route: Route, path: str, **headers: str) -> Respon
     return await person.client.request(route.method, path, headers=headers, data=data)
 
 
-async def test_a_stranger_is_let_in_nowhere_but_where_a_route_says_so(app: Litestar) -> None:
+async def test_only_public_routes_are_open_without_a_login(app: Litestar) -> None:
     answers: dict[str, object] = {}
-    async with a_person(app) as stranger:
-        await stranger.open("/auth/register")
+    async with a_person(app) as visitor:
+        await visitor.open("/auth/register")
         for route in CLOSED:
             for kind in (PAGE, HTMX):
-                answer = await ask(stranger, route, route.at(ANYTHING), **{**kind, "X-CSRF-Token": stranger.token})
+                answer = await ask(visitor, route, route.at(ANYTHING), **{**kind, "X-CSRF-Token": visitor.token})
                 is_sent_to_the_door = answer.headers.get("location") == "/auth/login"
                 if not (answer.status_code == 401 or (answer.status_code == 303 and is_sent_to_the_door)):
                     answers[str(route)] = answer.status_code
@@ -161,13 +161,13 @@ async def test_a_stranger_is_let_in_nowhere_but_where_a_route_says_so(app: Lites
     assert answers == {}
 
 
-async def test_a_session_opens_nothing_of_the_api(ada: Ada) -> None:
+async def test_a_session_cookie_does_not_authorise_the_api(ada: Ada) -> None:
     answers = {str(one): (await ask(ada.person, one, one.at(ANYTHING))).status_code for one in OF_PROGRAMS}
 
     assert answers == {str(one): 401 for one in OF_PROGRAMS}
 
 
-async def test_no_change_is_made_without_the_token_of_our_own_pages(app: Litestar, ada: Ada) -> None:
+async def test_no_change_is_made_without_a_csrf_token(app: Litestar, ada: Ada) -> None:
     async with a_person(app) as bob:
         await bob.register("bob@example.com")
     answers: dict[str, list[int]] = {}
@@ -181,7 +181,7 @@ async def test_no_change_is_made_without_the_token_of_our_own_pages(app: Litesta
     assert (await ada.person.open("/account")).status_code == 200
 
 
-async def test_nobody_reaches_anothers_rows_by_their_id(app: Litestar, ada: Ada, database: Database) -> None:
+async def test_rows_of_another_user_are_not_reachable_by_id(app: Litestar, ada: Ada, database: Database) -> None:
     before = await everything(database)
     answers: dict[str, int] = {}
     async with a_person(app) as bob:
@@ -194,8 +194,8 @@ async def test_nobody_reaches_anothers_rows_by_their_id(app: Litestar, ada: Ada,
     assert await everything(database) == before
 
 
-async def test_the_owner_is_answered_at_each_of_them(ada: Ada) -> None:
-    """Or else what another is refused would say nothing."""
+async def test_the_owner_reaches_each_of_these_rows(ada: Ada) -> None:
+    """Otherwise the refusals of another user would prove nothing."""
     reads = [one for one in WITH_ID if one.method == "GET"]
 
     answers = {str(one): (await ask(ada.person, one, one.at(ada.ids), **PAGE)).status_code for one in reads}
@@ -203,7 +203,7 @@ async def test_the_owner_is_answered_at_each_of_them(ada: Ada) -> None:
     assert answers == {str(one): 200 for one in reads}
 
 
-async def test_nothing_personal_is_kept_by_what_stands_between(ada: Ada) -> None:
+async def test_personal_responses_are_not_cached(ada: Ada) -> None:
     kept: dict[str, str] = {}
     for route in OF_PAGES:
         if route.method == "GET":

@@ -1,4 +1,4 @@
-"""What a reader takes along is all of theirs and nobody else's; what they leave behind is nothing."""
+"""An export has all rows of a user and none of others; a deleted account leaves none."""
 
 import asyncio
 import json
@@ -62,7 +62,7 @@ async def id_of(database: Database, email: str) -> UserId:
 
 
 async def fill(person: Person, database: Database, email: str, word: str) -> UserId:
-    """A row of this person's in every table that can have one, each with a word to know it by."""
+    """A row of this user in every table that can have one, each with a word to recognise it."""
     user_id = await id_of(database, email)
     url = f"https://{word}.example/feed"
     assert (await person.send("POST", "/feeds", name=f"{word} feed", url=url, category=word)).status_code == 204
@@ -143,7 +143,7 @@ async def tables_of_people(database: Database) -> set[str]:
         return {row[0] for row in await cur.fetchall()}
 
 
-async def test_a_reader_takes_all_of_theirs_along_and_nothing_of_anothers(
+async def test_an_export_has_all_rows_of_the_user_and_none_of_others(
     app: Litestar, ada: Person, database: Database
 ) -> None:
     user_id = await fill(ada, database, "ada@example.com", "apricot")
@@ -184,14 +184,14 @@ async def test_a_reader_takes_all_of_theirs_along_and_nothing_of_anothers(
     assert b"argon2" not in everything
 
 
-async def test_somebody_with_nothing_gets_files_that_can_be_read(ada: Person) -> None:
+async def test_an_empty_export_has_valid_files(ada: Person) -> None:
     files = await download(ada)
 
     assert set(files) == FILES
     assert [json.loads(files[name]) for name in ("subscriptions.json", "articles.json", "summaries.json")] == [[]] * 3
 
 
-async def test_however_much_it_is_each_row_comes_once_and_no_piece_is_large(
+async def test_a_large_export_has_each_row_once_in_small_pieces(
     ada: Person, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "ROWS_AT_ONCE", 7)
@@ -215,7 +215,7 @@ async def test_however_much_it_is_each_row_comes_once_and_no_piece_is_large(
     assert max(map(len, pieces)) < 20_000
 
 
-async def test_no_connection_is_held_while_a_piece_is_taken(conninfo: str, ada: Person, database: Database) -> None:
+async def test_no_connection_is_held_while_a_piece_is_sent(conninfo: str, ada: Person, database: Database) -> None:
     user_id = await id_of(database, "ada@example.com")
     pieces = archive.export(database, user_id, files={}, now=START)
     await anext(pieces)
@@ -246,11 +246,11 @@ async def test_for_head_no_row_is_read(ada: Person, database: Database) -> None:
     assert answer.content == b""
 
 
-async def test_every_table_of_people_is_taken_along_or_left_out_on_purpose(database: Database) -> None:
+async def test_every_table_of_users_is_exported_or_excluded_on_purpose(database: Database) -> None:
     assert await tables_of_people(database) == EXPORTED | LEFT_OUT
 
 
-async def test_nothing_of_a_reader_stays_when_they_go(app: Litestar, ada: Person, database: Database) -> None:
+async def test_deleting_an_account_deletes_all_its_rows(app: Litestar, ada: Person, database: Database) -> None:
     user_id = await fill(ada, database, "ada@example.com", "apricot")
     async with a_person(app) as bob:
         await bob.register("bob@example.com")
@@ -284,7 +284,7 @@ async def rows_of(database: Database, user_id: UUID) -> dict[str, int]:
 
 
 async def tables_that_hold(database: Database, text: str) -> set[str]:
-    """Every table in which this text stands anywhere."""
+    """Every table that contains this text."""
     found: set[str] = set()
     async with as_owner(database) as conn:
         cur = await conn.execute("SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public'")

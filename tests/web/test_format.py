@@ -17,12 +17,12 @@ from tests.clock import START
         (timedelta(days=800), "2 years ago"),
     ],
 )
-def test_the_past_is_told_in_its_largest_unit(ago: timedelta, text: str) -> None:
+def test_past_times_use_the_largest_unit(ago: timedelta, text: str) -> None:
     assert since(START - ago, START) == text
 
 
 @pytest.mark.parametrize(("ahead", "text"), [(timedelta(minutes=-1), "any moment"), (timedelta(hours=3), "in 3 hours")])
-def test_the_future_is_told_in_its_largest_unit(ahead: timedelta, text: str) -> None:
+def test_future_times_use_the_largest_unit(ahead: timedelta, text: str) -> None:
     assert until(START + ahead, START) == text
 
 

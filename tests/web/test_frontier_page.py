@@ -1,4 +1,4 @@
-"""/admin/frontier: what waits, what failed, which hosts hold back; and what an operator does about it."""
+"""/admin/frontier: queued and failed URLs, throttled hosts, and the actions of an operator."""
 
 import json
 import re
@@ -53,7 +53,7 @@ def app(database: Database, clock: MovableClock) -> Litestar:
 
 @pytest.fixture
 async def operator(app: Litestar) -> AsyncIterator[Person]:
-    """Whoever registers first looks after the place."""
+    """The first user, who is super_admin."""
     async with a_person(app) as person:
         await person.register("operator@example.com")
         yield person
@@ -82,7 +82,7 @@ async def a_site(database: Database, name: str = "Harbour News", mode: str = "bo
 async def answer(
     database: Database, given: Answer, *, blocked: timedelta | None = None, was_rate_limited: bool = False
 ) -> None:
-    """Whatever is due is asked for, and this comes of it."""
+    """Every due URL is fetched with this outcome."""
     async with database.as_system() as conn:
         until = START + timedelta(minutes=5)
         hosts = await claims.claim(conn, lease=new_id(), now=START, leased_until=until, hosts=50, urls_per_host=100)
@@ -123,7 +123,7 @@ async def test_an_empty_frontier_says_so(operator: Person) -> None:
     assert "No throttled hosts." in shown.text
 
 
-async def test_the_numbers_tell_of_statuses_and_sources_with_their_mode(operator: Person, database: Database) -> None:
+async def test_statistics_count_statuses_and_sources_with_their_mode(operator: Person, database: Database) -> None:
     source = await a_site(database)
     await queue_urls(database, "https://harbour.example/1", "https://harbour.example/2", source_id=source.id)
     await answer(database, GONE)
@@ -178,7 +178,7 @@ async def test_a_source_narrows_the_table_and_is_named(operator: Person, databas
     assert "Source: <b>Harbour News</b>" in shown.text
 
 
-async def test_pages_follow_one_another_and_hold_each_url_once(operator: Person, database: Database) -> None:
+async def test_each_url_is_on_one_page(operator: Person, database: Database) -> None:
     names = [f"https://h{n}.example/a" for n in range(2 * page.PAGE + 3)]
     await queue_urls(database, *names)
     path, seen = "/admin/frontier/urls?status=pending", list[str]()
@@ -192,7 +192,7 @@ async def test_pages_follow_one_another_and_hold_each_url_once(operator: Person,
     assert sorted(seen) == sorted(names)
 
 
-async def test_what_came_of_a_url_is_told_in_words(operator: Person, database: Database, clock: MovableClock) -> None:
+async def test_the_outcome_of_a_url_is_described(operator: Person, database: Database, clock: MovableClock) -> None:
     await queue_urls(database, "https://down.example/1")
     await answer(database, DOWN)
     await queue_urls(database, "https://gone.example/1")
@@ -210,7 +210,7 @@ async def test_what_came_of_a_url_is_told_in_words(operator: Person, database: D
     assert "Waiting for its host" in words
 
 
-async def test_hosts_that_hold_back_are_told_with_why_and_how_long(operator: Person, database: Database) -> None:
+async def test_throttled_hosts_are_listed_with_reason_and_time(operator: Person, database: Database) -> None:
     await queue_urls(database, "https://busy.example/1", "https://busy.example/2")
     await answer(database, FetchFailed("rate_limited", "429"), blocked=timedelta(hours=2), was_rate_limited=True)
     await queue_urls(database, "https://patient.example/1")
@@ -230,7 +230,7 @@ async def test_hosts_that_hold_back_are_told_with_why_and_how_long(operator: Per
     assert "well.example" not in words
 
 
-async def test_a_host_that_is_looked_at_tells_how_it_stands(operator: Person, database: Database) -> None:
+async def test_a_filter_by_host_shows_the_status_of_the_host(operator: Person, database: Database) -> None:
     await queue_urls(database, "https://busy.example/1")
     await answer(database, FetchFailed("rate_limited", "429"), blocked=timedelta(hours=2), was_rate_limited=True)
 
@@ -240,7 +240,7 @@ async def test_a_host_that_is_looked_at_tells_how_it_stands(operator: Person, da
     assert "next request in 2 hours" in words
 
 
-async def test_one_url_is_tried_again_and_the_log_says_by_whom(operator: Person, database: Database) -> None:
+async def test_a_retry_of_one_url_is_in_the_audit_log(operator: Person, database: Database) -> None:
     [url_id] = await queue_urls(database, "https://gone.example/1")
     await answer(database, GONE)
 
@@ -254,7 +254,7 @@ async def test_one_url_is_tried_again_and_the_log_says_by_whom(operator: Person,
     assert (line.subject_name, line.subject_id) == ("https://gone.example/1", url_id)
 
 
-async def test_chosen_urls_are_tried_again_by_a_plain_form_too(operator: Person, database: Database) -> None:
+async def test_selected_urls_are_retried_without_scripts(operator: Person, database: Database) -> None:
     ids = await queue_urls(database, *(f"https://gone{n}.example/" for n in range(3)))
     await answer(database, GONE)
     await operator.open("/admin/frontier")
@@ -269,7 +269,7 @@ async def test_chosen_urls_are_tried_again_by_a_plain_form_too(operator: Person,
     assert line.detail == {"urls": ["https://gone0.example/", "https://gone1.example/"]}
 
 
-async def test_all_that_fit_are_tried_again_step_by_step(
+async def test_all_matching_urls_are_retried_in_steps(
     operator: Person, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headwater.frontier.retrying.PAGE", 2)
@@ -295,7 +295,7 @@ async def test_all_that_fit_are_tried_again_step_by_step(
     assert {(line.action, line.subject_name) for line in lines} == {(AuditAction.URLS_RETRIED, "all given-up URLs")}
 
 
-async def test_only_what_failed_or_is_dead_is_tried_again(operator: Person) -> None:
+async def test_only_failed_and_dead_urls_are_retried(operator: Person) -> None:
     refused = await operator.send("POST", "/admin/frontier/retry-all", status="fetched")
 
     assert refused.status_code == 400
@@ -304,7 +304,7 @@ async def test_only_what_failed_or_is_dead_is_tried_again(operator: Person) -> N
     assert "Retry all" not in (await operator.part("/admin/frontier/urls?status=fetched")).text
 
 
-async def test_deleting_asks_first_forgets_and_is_written_down(operator: Person, database: Database) -> None:
+async def test_deleting_asks_for_confirmation_and_is_in_the_audit_log(operator: Person, database: Database) -> None:
     ids = await queue_urls(database, "https://a.example/1", "https://b.example/1")
     asked = re.findall(r'hx-confirm="([^"]+)"', (await operator.open("/admin/frontier")).text)
 
@@ -358,7 +358,7 @@ async def test_a_url_is_submitted_by_hand(operator: Person, database: Database) 
     ],
     ids=range(16),
 )
-async def test_what_cannot_be_done_is_refused_in_words(
+async def test_invalid_actions_are_refused_with_a_message(
     operator: Person, path: str, fields: dict[str, str], says: str
 ) -> None:
     refused = await operator.send("POST", f"/admin/frontier/{path}", **fields)
@@ -371,12 +371,12 @@ async def test_what_cannot_be_done_is_refused_in_words(
 @pytest.mark.parametrize(
     "query", ["status=x", "origin=x", "source=x", "cursor=x", f"q={'x' * 201}", "host=%00"], ids=range(6)
 )
-async def test_an_odd_filter_is_refused_on_the_page_and_in_the_table(operator: Person, query: str) -> None:
+async def test_an_invalid_filter_is_refused_on_the_page_and_in_the_table(operator: Person, query: str) -> None:
     assert (await operator.open(f"/admin/frontier?{query}")).status_code == 400
     assert (await operator.part(f"/admin/frontier/urls?{query}")).status_code == 400
 
 
-async def test_nothing_of_a_hostile_url_is_obeyed(operator: Person, database: Database) -> None:
+async def test_a_hostile_url_is_escaped(operator: Person, database: Database) -> None:
     await queue_urls(database, "https://evil.example/'\"><script>alert(1)</script>")
 
     shown = (await operator.open("/admin/frontier?q=%22%3E%3Cscript%3E&host=evil.example")).text
@@ -385,7 +385,7 @@ async def test_nothing_of_a_hostile_url_is_obeyed(operator: Person, database: Da
     assert shown.count("<script") == 2  # our own two
 
 
-async def test_readers_and_moderators_find_no_way_in(app: Litestar, operator: Person, database: Database) -> None:
+async def test_readers_and_moderators_are_refused(app: Litestar, operator: Person, database: Database) -> None:
     async with a_person(app) as reader:
         await reader.register("reader@example.com")
         statuses = {
@@ -399,7 +399,7 @@ async def test_readers_and_moderators_find_no_way_in(app: Litestar, operator: Pe
     assert statuses == {403}
 
 
-async def test_the_table_is_narrowed_to_a_source_by_its_name_and_tells_the_total(
+async def test_the_table_is_filtered_by_the_name_of_a_source_and_shows_the_total(
     operator: Person, database: Database
 ) -> None:
     source = await a_site(database)

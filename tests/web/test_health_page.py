@@ -1,4 +1,4 @@
-"""The operators' page of health: numbers that lead to the lists behind them, and plots of what was counted."""
+"""The health page: numbers that link to their lists, and plots."""
 
 import re
 from collections.abc import AsyncIterator
@@ -76,7 +76,7 @@ def numbers(page: str) -> dict[str, int]:
     return {state: int(count.replace(",", "")) for state, count in found}
 
 
-async def test_an_empty_place_says_so(operator: Person) -> None:
+async def test_an_instance_without_sources_says_so(operator: Person) -> None:
     page = await operator.open("/admin")
 
     assert page.status_code == 200
@@ -85,7 +85,7 @@ async def test_an_empty_place_says_so(operator: Person) -> None:
     assert "No paused hosts." in page.text
 
 
-async def test_each_number_leads_to_as_many_sources(operator: Person, database: Database) -> None:
+async def test_each_number_links_to_as_many_sources(operator: Person, database: Database) -> None:
     await a_sick_zoo(database)
 
     page = (await operator.open("/admin")).text
@@ -101,7 +101,7 @@ async def test_each_number_leads_to_as_many_sources(operator: Person, database: 
     assert "in 3 hours" in page
 
 
-async def test_what_comes_back_is_told_with_its_time(operator: Person, database: Database) -> None:
+async def test_disabled_feeds_are_listed_with_the_time_of_their_probe(operator: Person, database: Database) -> None:
     zoo = await a_sick_zoo(database)
 
     page = (await operator.open("/admin")).text
@@ -138,7 +138,7 @@ async def test_a_period_is_plotted_and_ranked(
     assert "<script" not in page
 
 
-async def test_a_part_asks_for_itself_again(operator: Person) -> None:
+async def test_a_fragment_reloads_itself(operator: Person) -> None:
     now = await operator.part("/admin/health/now")
     past = await operator.part("/admin/health/past?period=7d")
 
@@ -147,9 +147,7 @@ async def test_a_part_asks_for_itself_again(operator: Person) -> None:
     assert "<html" not in now.text + past.text
 
 
-async def test_a_count_that_has_fallen_behind_is_told(
-    operator: Person, database: Database, clock: MovableClock
-) -> None:
+async def test_a_late_count_is_reported(operator: Person, database: Database, clock: MovableClock) -> None:
     async with database.as_system() as conn:
         await conn.execute("UPDATE poll_counting SET counted_until = %s", (clock() - timedelta(days=2),))
 
@@ -158,7 +156,7 @@ async def test_a_count_that_has_fallen_behind_is_told(
     assert "Polls are counted up to 2026-02-27 12:00:00 UTC." in page
 
 
-async def test_the_api_tells_the_same_states(database: Database, clock: MovableClock) -> None:
+async def test_the_api_has_the_same_states(database: Database, clock: MovableClock) -> None:
     zoo = await a_sick_zoo(database)
     app = create_app(database, clock, SecretStr("the operator's own"))
 
@@ -175,10 +173,8 @@ async def test_the_api_tells_the_same_states(database: Database, clock: MovableC
 
 
 @pytest.mark.parametrize("reason", FailureClass)
-async def test_what_a_class_of_failure_switched_off_was_not_switched_off_by_hand(
-    conn: Connection, reason: FailureClass
-) -> None:
-    """The view knows the classes by name."""
+async def test_a_feed_disabled_by_a_class_of_failure_is_auto_disabled(conn: Connection, reason: FailureClass) -> None:
+    """The view lists the classes by name."""
     source = await follow(conn, url="https://example.com/feed", name=None, now=START)
     await conn.execute(
         "UPDATE sources SET feed_disabled_at = %s, feed_disable_reason = %s WHERE id = %s",

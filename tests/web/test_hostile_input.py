@@ -318,7 +318,7 @@ def attempts(route: Route, world: World) -> Iterator[tuple[str, str, dict[str, A
 
 
 def odd_bodies(route: Route) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Bodies that are no form and no JSON that anybody could use."""
+    """Bodies that are neither a valid form nor valid JSON."""
     name = (route.body_names or ["x"])[0]
     part = f'--b\r\nContent-Disposition: form-data; name="{name}"'
     kinds = {
@@ -377,7 +377,7 @@ async def test_no_hostile_value_breaks_any_route_for_other_roles(role: str, worl
     assert broken == []
 
 
-async def test_no_odd_body_breaks_any_route(world: World) -> None:
+async def test_no_malformed_body_breaks_any_route(world: World) -> None:
     broken: list[str] = []
     for route in routes_of(world.app):
         if route.method != "GET":
@@ -409,7 +409,7 @@ async def test_no_host_header_or_cookie_breaks_any_route(world: World) -> None:
     assert broken == []
 
 
-async def test_head_answers_as_get_does_and_without_a_body(world: World) -> None:
+async def test_head_responds_as_get_does_without_a_body(world: World) -> None:
     different: list[str] = []
     gets = [route for route in routes_of(world.app) if route.method == "GET"]
     for route in gets:

@@ -1,6 +1,6 @@
-"""What holds of the looks without a browser: contrasts of the colours, no dead rules, nothing inline.
+"""Styles, checked without a browser: contrast of colours, no unused rules, nothing inline.
 
-The pages themselves are looked at in tests/flows/browser.
+Pages are tested in tests/flows/browser.
 """
 
 import re
@@ -50,7 +50,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize(("text", "ground", "least"), PAIRS, ids=[f"{text}-on-{ground}" for text, ground, _ in PAIRS])
-def test_colours_can_be_told_apart_in_the_light_and_in_the_dark(text: str, ground: str, least: float) -> None:
+def test_colours_have_enough_contrast_in_both_schemes(text: str, ground: str, least: float) -> None:
     found = [contrast(one, other) for one, other in zip(TOKENS[text], TOKENS[ground], strict=True)]
 
     assert min(found) >= least
@@ -62,7 +62,7 @@ def test_every_colour_is_a_token_so_that_both_schemes_have_it() -> None:
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[^{}]*;)", rules) == []
 
 
-def test_no_rule_is_for_what_no_page_has() -> None:
+def test_every_css_rule_matches_an_element() -> None:
     styled = set(re.findall(r"\.([a-zA-Z][\w-]*)", re.sub(r"\{[^{}]*\}", "{}", CSS)))
     script = (WEB / "static" / "headwater.js").read_text()
     used = set(re.findall(r"[\w-]+", " ".join([script, *re.findall(r'class="([^"]*)"', "".join(TEMPLATES.values()))])))
@@ -71,10 +71,10 @@ def test_no_rule_is_for_what_no_page_has() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TEMPLATES))
-def test_a_template_has_nothing_inline_which_the_policy_would_stop(name: str) -> None:
+def test_templates_have_no_inline_code(name: str) -> None:
     assert re.findall(r"\sstyle=|<style|\son\w+=|<script(?![^>]* src=)|javascript:", TEMPLATES[name]) == []
 
 
 @pytest.mark.parametrize("query", ["prefers-reduced-motion", "prefers-contrast", "print", "max-width"])
-def test_readers_who_need_it_otherwise_are_thought_of(query: str) -> None:
+def test_preferences_of_the_reader_are_respected(query: str) -> None:
     assert re.search(rf"@media[^{{]*{query}", CSS)

@@ -1,4 +1,4 @@
-"""The moderators' page: what waits, what is needed to judge it, decisions in place, and domains that are blocked."""
+"""The moderation page: pending suggestions, decisions in place, and blocked domains."""
 
 import re
 from collections.abc import AsyncIterator
@@ -114,7 +114,7 @@ async def test_an_empty_queue_says_so(mo: Person) -> None:
     assert "No blocked domains." in (await mo.open("/admin/moderation/domains")).text
 
 
-async def test_a_line_holds_what_is_needed_to_judge(mo: Person, desk: Desk) -> None:
+async def test_a_line_has_what_a_decision_needs(mo: Person, desk: Desk) -> None:
     async with desk.database.as_system() as conn:
         await follow(conn, url="https://elsewhere.example/rss", name="Good news", now=desk.clock())
     feed = await desk.suggest()
@@ -137,7 +137,7 @@ async def test_a_line_holds_what_is_needed_to_judge(mo: Person, desk: Desk) -> N
     assert '<span id="waiting-count" class="tally">1</span>' in page
 
 
-async def test_approving_answers_in_place(mo: Person, desk: Desk) -> None:
+async def test_approving_replaces_the_line(mo: Person, desk: Desk) -> None:
     feed = await desk.suggest()
     await mo.open("/admin/moderation")
 
@@ -152,7 +152,7 @@ async def test_approving_answers_in_place(mo: Person, desk: Desk) -> None:
     assert "Good News" in (await mo.open("/admin/moderation?show=approved")).text
 
 
-async def test_rejecting_demands_a_reason_and_tells_it(mo: Person, desk: Desk) -> None:
+async def test_rejecting_requires_a_reason_and_shows_it(mo: Person, desk: Desk) -> None:
     feed = await desk.suggest()
     await mo.open("/admin/moderation")
 
@@ -166,7 +166,7 @@ async def test_rejecting_demands_a_reason_and_tells_it(mo: Person, desk: Desk) -
     assert WHY in (await mo.open("/admin/moderation?show=rejected")).text
 
 
-async def test_what_another_has_decided_is_told_in_place(mo: Person, desk: Desk) -> None:
+async def test_a_decision_of_another_moderator_is_reported(mo: Person, desk: Desk) -> None:
     feed = await desk.suggest()
     await mo.open("/admin/moderation")
     await mo.send("POST", f"/admin/moderation/{feed.id}/approve")
@@ -190,7 +190,7 @@ async def test_forms_work_without_scripts(mo: Person, desk: Desk) -> None:
     assert await desk.status() == [("rejected", WHY)]
 
 
-async def test_what_comes_meanwhile_comes_below(mo: Person, desk: Desk) -> None:
+async def test_new_suggestions_are_appended(mo: Person, desk: Desk) -> None:
     await desk.suggest()
     page = (await mo.open("/admin/moderation")).text
     watch = re.search(r'class="watch" hidden hx-get="([^"]+)"', page)
@@ -229,7 +229,7 @@ async def test_the_queue_is_searched(mo: Person, desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("query", ["show=odd", "cursor=odd", "cursor=é", "q=" + "x" * 201, "q=%00"])
-async def test_odd_filters_are_refused_in_words(mo: Person, query: str) -> None:
+async def test_invalid_filters_are_refused_with_a_message(mo: Person, query: str) -> None:
     for path in ("/admin/moderation", "/admin/moderation/more"):
         assert (await mo.open(f"{path}?{query}")).status_code == 400
 
@@ -252,7 +252,7 @@ async def test_domains_are_blocked_and_unblocked(mo: Person, desk: Desk) -> None
     assert str(feed.id) in (await mo.open("/admin/moderation?show=rejected")).text
 
 
-async def test_what_is_live_by_trust_can_be_confirmed_or_refused(mo: Person, desk: Desk) -> None:
+async def test_auto_approved_suggestions_can_be_confirmed_or_rejected(mo: Person, desk: Desk) -> None:
     async with desk.database.as_system() as conn:
         await users.add_karma(conn, user_id=desk.ada.id, karma=10)
     first, second = await desk.suggest(), await desk.suggest("next.example/feed", "Next")
@@ -265,7 +265,7 @@ async def test_what_is_live_by_trust_can_be_confirmed_or_refused(mo: Person, des
     assert await desk.karma() == 10
 
 
-async def test_a_moderator_reaches_moderation_and_nothing_else_of_the_operators(mo: Person) -> None:
+async def test_a_moderator_reaches_only_moderation(mo: Person) -> None:
     page = (await mo.open("/admin/moderation")).text
 
     tabs = re.search(r'<nav class="tabs".*?</nav>', page, re.DOTALL)

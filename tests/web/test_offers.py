@@ -1,4 +1,4 @@
-"""Every state of a feed has its face, a line that waits turns by itself, and a page's feeds are offered."""
+"""Every state of a feed is displayed, a pending line is reloaded, and feeds of a page are offered."""
 
 import re
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ async def polled(
     is_sought: bool = False,
     url: str = PAGE_URL,
 ) -> SourceId:
-    """What a poll leaves behind. Returns the source."""
+    """The result of a poll. Returns the source."""
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=url)
         await conn.execute(
@@ -85,7 +85,7 @@ def watched(part: str) -> list[str]:
 # Of the faces.
 
 
-async def test_every_state_has_its_face(ada: Person, database: Database) -> None:
+async def test_every_state_has_its_display(ada: Person, database: Database) -> None:
     async def shown() -> str:
         return " ".join(unescape((await ada.part("/feeds")).text).split())
 
@@ -119,9 +119,7 @@ async def test_every_state_has_its_face(ada: Person, database: Database) -> None
 # Of lines that turn by themselves.
 
 
-async def test_a_pending_line_is_watched_and_turns_without_the_rest_of_the_list(
-    ada: Person, database: Database
-) -> None:
+async def test_a_pending_line_is_reloaded_alone(ada: Person, database: Database) -> None:
     feed = await add(ada)
     other = await add(ada, "Other", "https://other.example/")
     part = (await ada.part("/feeds")).text
@@ -138,7 +136,7 @@ async def test_a_pending_line_is_watched_and_turns_without_the_rest_of_the_list(
     assert 'id="feed-watch"' in turned.text
 
 
-async def test_the_watch_ends_when_nothing_waits(ada: Person, database: Database) -> None:
+async def test_reloading_ends_when_no_line_is_pending(ada: Person, database: Database) -> None:
     feed = await add(ada)
     await polled(database)
 
@@ -150,7 +148,7 @@ async def test_the_watch_ends_when_nothing_waits(ada: Person, database: Database
     assert "feed-watch" not in part.text
 
 
-async def test_a_line_that_is_edited_is_not_watched(ada: Person) -> None:
+async def test_a_line_being_edited_is_not_reloaded(ada: Person) -> None:
     feed = await add(ada)
 
     form = (await ada.part(f"/feeds/{feed}/edit")).text
@@ -161,7 +159,7 @@ async def test_a_line_that_is_edited_is_not_watched(ada: Person) -> None:
     assert nothing.status_code == 204
 
 
-async def test_opening_a_line_cancels_the_watch_that_would_overwrite_it(ada: Person) -> None:
+async def test_editing_a_line_cancels_its_reload(ada: Person) -> None:
     await add(ada)
 
     part = (await ada.part("/feeds")).text
@@ -177,20 +175,20 @@ async def test_opening_a_line_cancels_the_watch_that_would_overwrite_it(ada: Per
     [["odd"], ["odd:pending"], [":"], ["0190a000-0000-7000-8000-000000000000:x"] * 21],
     ids=["odd", "odd-id", "empty", "too-many"],
 )
-async def test_odd_questions_are_400(ada: Person, query: list[str]) -> None:
+async def test_invalid_queries_are_400(ada: Person, query: list[str]) -> None:
     part = await ada.part("/feeds/changed", params={"watched": query})
 
     assert part.status_code == 400
     assert "Invalid query parameters" in part.text
 
 
-async def test_nobody_watches_anothers_line(app: Litestar, ada: Person) -> None:
+async def test_lines_of_another_user_are_not_sent(app: Litestar, ada: Person) -> None:
     feed = await add(ada)
     async with a_person(app) as bob:
         await bob.register("bob@example.com")
         part = await bob.part("/feeds/changed", params={"watched": f"{feed}:odd"})
-    async with a_person(app) as stranger:
-        refused = await stranger.part("/feeds/changed", params={"watched": f"{feed}:odd"})
+    async with a_person(app) as visitor:
+        refused = await visitor.part("/feeds/changed", params={"watched": f"{feed}:odd"})
 
     assert part.status_code == 204
     assert refused.status_code == 401
@@ -217,9 +215,7 @@ async def test_a_page_is_searched_then_its_feeds_are_offered(ada: Person, databa
     ]  # fmt: skip
 
 
-async def test_a_press_switches_the_subscription_and_the_page_is_left(
-    ada: Person, database: Database, clock: MovableClock
-) -> None:
+async def test_choosing_an_offered_feed_replaces_the_page(ada: Person, database: Database, clock: MovableClock) -> None:
     feed = await add(ada)
     await suggest(database, await polled(database, "A page."), FEED_URL)
     clock.move(hours=1)
@@ -242,7 +238,7 @@ async def test_a_press_switches_the_subscription_and_the_page_is_left(
         assert await cur.fetchone() == (1,)
 
 
-async def test_a_press_that_cannot_be_is_said_on_the_line(ada: Person, database: Database) -> None:
+async def test_an_invalid_choice_is_reported_on_the_line(ada: Person, database: Database) -> None:
     feed = await add(ada)
     await add(ada, "Mine", FEED_URL)
     await polled(database, "A page.")
@@ -257,7 +253,7 @@ async def test_a_press_that_cannot_be_is_said_on_the_line(ada: Person, database:
     assert taken.headers["hx-retarget"] == odd.headers["hx-retarget"] == f"#feed-item-{feed}-errors"
 
 
-async def test_nobody_switches_anothers_feed(app: Litestar, ada: Person) -> None:
+async def test_a_user_cannot_change_another_users_feed(app: Litestar, ada: Person) -> None:
     feed = await add(ada)
     async with a_person(app) as bob:
         await bob.register("bob@example.com")
@@ -267,7 +263,7 @@ async def test_nobody_switches_anothers_feed(app: Litestar, ada: Person) -> None
     assert PAGE_URL in (await ada.part("/feeds")).text
 
 
-async def test_a_feed_that_works_is_offered_nothing(ada: Person, database: Database) -> None:
+async def test_a_working_feed_has_no_offers(ada: Person, database: Database) -> None:
     await add(ada)
     await suggest(database, await polled(database), FEED_URL)
 

@@ -1,4 +1,4 @@
-"""Logging in at somebody else's door, there and back, against a provider on loopback."""
+"""Login by OpenID Connect, against a provider on loopback."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -53,7 +53,7 @@ async def person(app: Litestar) -> AsyncIterator[Person]:
 
 
 async def leave(person: Person) -> URL:
-    """To the provider, which sends straight back. Returns where to."""
+    """To the provider, which redirects back at once. Returns the URL of the callback."""
     away = await person.open("/auth/openid")
     assert away.status_code == 303
     async with httpx.AsyncClient() as outside:
@@ -65,7 +65,9 @@ async def go_there_and_back(person: Person) -> Response:
     return await person.open(f"{back.path}?{back.query.decode()}")
 
 
-async def test_the_door_is_shown_where_it_is_set(person: Person, database: Database, clock: MovableClock) -> None:
+async def test_the_login_page_links_to_the_provider_if_set(
+    person: Person, database: Database, clock: MovableClock
+) -> None:
     await create_account(database, clock, email="root@example.com", password=PASSWORD, role=None)
     async with a_person(create_app(database, clock)) as elsewhere:
         without = await elsewhere.open("/auth/login")
@@ -76,7 +78,9 @@ async def test_the_door_is_shown_where_it_is_set(person: Person, database: Datab
     assert nowhere.status_code == 404
 
 
-async def test_who_comes_back_is_let_in_and_known_again(person: Person, app: Litestar, database: Database) -> None:
+async def test_a_returning_user_is_logged_in_to_the_same_account(
+    person: Person, app: Litestar, database: Database
+) -> None:
     came = await go_there_and_back(person)
     inside = await person.open("/dashboard")
     async with a_person(app) as again:
@@ -95,7 +99,7 @@ async def test_who_comes_back_is_let_in_and_known_again(person: Person, app: Lit
     assert events == ["user_registered", "user_login", "user_login"]
 
 
-async def test_a_secret_may_go_in_the_form_where_that_is_all_they_take(provider: Provider, person: Person) -> None:
+async def test_the_client_secret_is_sent_in_the_form_if_required(provider: Provider, person: Person) -> None:
     provider.metadata = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
 
     came = await go_there_and_back(person)
@@ -104,7 +108,7 @@ async def test_a_secret_may_go_in_the_form_where_that_is_all_they_take(provider:
     assert provider.refusals == []
 
 
-async def test_a_code_is_no_good_to_another_browser(app: Litestar, person: Person) -> None:
+async def test_a_code_is_refused_in_another_browser(app: Litestar, person: Person) -> None:
     back = await leave(person)
     async with a_person(app) as victim:
         planted = await victim.open(f"{back.path}?{back.query.decode()}")
@@ -116,7 +120,7 @@ async def test_a_code_is_no_good_to_another_browser(app: Litestar, person: Perso
     assert "was not started here" in planted.text
 
 
-async def test_an_attempt_is_good_once(person: Person) -> None:
+async def test_an_attempt_is_valid_once(person: Person) -> None:
     back = await leave(person)
     path = f"{back.path}?{back.query.decode()}"
     first = await person.open(path)
@@ -128,7 +132,7 @@ async def test_an_attempt_is_good_once(person: Person) -> None:
 @pytest.mark.parametrize(
     "query", ["", "error=access_denied", "code=x", "code=x&state=y", "code=%ff&state=%ff", "state=é"], ids=range(6)
 )
-async def test_who_comes_back_with_nothing_sees_the_door_again(person: Person, query: str) -> None:
+async def test_a_callback_without_a_code_shows_the_login_page(person: Person, query: str) -> None:
     await leave(person)
 
     refused = await person.open(f"/auth/openid/callback?{query}")
@@ -137,7 +141,7 @@ async def test_who_comes_back_with_nothing_sees_the_door_again(person: Person, q
     assert "Log in" in refused.text
 
 
-async def test_a_code_with_a_control_character_reaches_nobody(person: Person, provider: Provider) -> None:
+async def test_a_code_with_a_control_character_is_not_sent(person: Person, provider: Provider) -> None:
     await leave(person)
 
     refused = await person.open("/auth/openid/callback?code=%00&state=%ff")
@@ -147,7 +151,7 @@ async def test_a_code_with_a_control_character_reaches_nobody(person: Person, pr
     assert provider.refusals == []
 
 
-async def test_a_code_that_the_provider_does_not_know_is_refused(person: Person, provider: Provider) -> None:
+async def test_an_unknown_code_is_refused(person: Person, provider: Provider) -> None:
     back = await leave(person)
 
     refused = await person.open(str(back.copy_set_param("code", "invented")).removeprefix(SITE))
@@ -156,7 +160,7 @@ async def test_a_code_that_the_provider_does_not_know_is_refused(person: Person,
     assert provider.refusals == ["invalid_grant"]
 
 
-async def test_another_issuer_may_not_send_back(person: Person) -> None:
+async def test_a_callback_of_another_issuer_is_refused(person: Person) -> None:
     back = await leave(person)
 
     refused = await person.open(str(back.copy_set_param("iss", "https://evil.example")).removeprefix(SITE))
@@ -179,9 +183,7 @@ async def test_another_issuer_may_not_send_back(person: Person) -> None:
     ],
     ids=["nonce", "surrogate", "no-nonce", "issuer", "audience", "other-party", "many", "over", "nobody"],
 )
-async def test_a_token_that_is_not_for_this_very_attempt_lets_nobody_in(
-    person: Person, provider: Provider, told: dict[str, Any]
-) -> None:
+async def test_a_token_for_another_attempt_is_refused(person: Person, provider: Provider, told: dict[str, Any]) -> None:
     provider.claims = told
 
     refused = await go_there_and_back(person)
@@ -191,13 +193,13 @@ async def test_a_token_that_is_not_for_this_very_attempt_lets_nobody_in(
     assert (await person.open("/dashboard")).status_code == 303
 
 
-async def test_a_token_signed_by_somebody_else_lets_nobody_in(person: Person, provider: Provider) -> None:
+async def test_a_token_with_another_signature_is_refused(person: Person, provider: Provider) -> None:
     provider.signs_with = RSAKey.generate_key(2048, {"kid": "rsa"})
 
     assert (await go_there_and_back(person)).status_code == 401
 
 
-async def test_an_address_leads_to_its_account_only_when_it_is_verified(
+async def test_only_a_verified_email_leads_to_its_account(
     person: Person, provider: Provider, database: Database, clock: MovableClock
 ) -> None:
     await create_account(database, clock, email="ann@example.com", password=PASSWORD, role=Role.SUPER_ADMIN)
@@ -212,9 +214,7 @@ async def test_an_address_leads_to_its_account_only_when_it_is_verified(
         assert len(await users.list_all(conn)) == 1
 
 
-async def test_a_closed_registration_is_closed_here_too(
-    database: Database, clock: MovableClock, openid: OpenId
-) -> None:
+async def test_closed_registration_applies_to_openid(database: Database, clock: MovableClock, openid: OpenId) -> None:
     await create_account(database, clock, email="root@example.com", password=PASSWORD, role=None)
     options = WebOptions(accounts=AccountOptions(registration=False))
     async with a_person(create_app(database, clock, web=options, openid=openid)) as person:
@@ -229,9 +229,7 @@ async def test_a_closed_registration_is_closed_here_too(
     [{"issuer": "https://evil.example"}, {"jwks_uri": "file:///etc/passwd"}, {"token_endpoint": None}],
     ids=["issuer", "scheme", "missing"],
 )
-async def test_a_provider_that_cannot_be_used_is_said(
-    person: Person, provider: Provider, metadata: dict[str, Any]
-) -> None:
+async def test_an_unusable_provider_is_reported(person: Person, provider: Provider, metadata: dict[str, Any]) -> None:
     provider.metadata = metadata
 
     away = await person.open("/auth/openid")

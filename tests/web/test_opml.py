@@ -1,4 +1,4 @@
-"""Feeds brought along in a file: the form, the bar, the report, and that no line is ever lost."""
+"""OPML import: the form, the progress bar, the report; no line is lost."""
 
 import asyncio
 import re
@@ -97,9 +97,7 @@ async def how_far(database: Database, user_id: UserId, import_id: UUID) -> Impor
 # Of the form and the report.
 
 
-async def test_a_file_is_followed_line_by_line_and_each_line_tells_what_came_of_it(
-    ada: Person, database: Database
-) -> None:
+async def test_each_line_of_a_file_is_imported_and_reported(ada: Person, database: Database) -> None:
     sent = await upload(ada)
     page = (await ada.open(sent.headers["location"])).text
 
@@ -128,7 +126,7 @@ async def test_the_page_has_the_form_the_export_and_earlier_imports(ada: Person)
     assert "2 feeds added, 1 already followed, 2 invalid" in page
 
 
-async def test_the_report_shows_one_outcome_and_goes_on_where_it_is_long(ada: Person) -> None:
+async def test_the_report_is_filtered_by_outcome_and_paged(ada: Person) -> None:
     lines = [OpmlLine(f"Odd {n}", "nowhere") for n in range(150)] + [OpmlLine("Good", "https://a.example/")]
     place = (await upload(ada, write_opml("x", lines, START))).headers["location"]
 
@@ -144,7 +142,7 @@ async def test_the_report_shows_one_outcome_and_goes_on_where_it_is_long(ada: Pe
 
 
 @pytest.mark.parametrize("query", [{"show": "odd"}, {"after": "-1"}, {"after": "x"}, {"after": "9" * 30}], ids=str)
-async def test_odd_parts_of_a_report_are_400(ada: Person, query: dict[str, str]) -> None:
+async def test_invalid_queries_of_a_report_are_400(ada: Person, query: dict[str, str]) -> None:
     place = (await upload(ada)).headers["location"]
 
     assert (await ada.open(place, params=query)).status_code == 400
@@ -181,7 +179,7 @@ async def test_a_file_that_is_too_large_is_refused_beside_the_form(ada: Person, 
     assert 'action="/opml"' in refused.text
 
 
-async def test_no_file_is_no_import(ada: Person) -> None:
+async def test_a_form_without_a_file_is_refused(ada: Person) -> None:
     plain = await ada.submit("/opml", file="not a file")
     broken = await ada.client.post(
         "/opml", headers={**PAGE, "Content-Type": "multipart/form-data; boundary=x", "X-CSRF-Token": ada.token},
@@ -193,31 +191,29 @@ async def test_no_file_is_no_import(ada: Person) -> None:
     assert broken.status_code == 400
 
 
-async def test_another_site_imports_nothing(ada: Person, database: Database) -> None:
+async def test_an_upload_with_a_wrong_csrf_token_is_refused(ada: Person, database: Database) -> None:
     refused = await upload(ada, token="odd")
 
     assert refused.status_code == 403
     assert await scalar(database, "SELECT count(*) FROM imports") == 0
 
 
-async def test_strangers_are_led_to_the_door(app: Litestar) -> None:
-    async with a_person(app) as stranger:
-        await stranger.open("/privacy")
+async def test_opml_pages_require_a_login(app: Litestar) -> None:
+    async with a_person(app) as visitor:
+        await visitor.open("/privacy")
         responses = [
-            await stranger.open("/opml"),
-            await stranger.open("/opml/export"),
-            await stranger.open("/account/export"),
-            await stranger.open(f"/opml/{new_id()}"),
-            await upload(stranger),
+            await visitor.open("/opml"),
+            await visitor.open("/opml/export"),
+            await visitor.open("/account/export"),
+            await visitor.open(f"/opml/{new_id()}"),
+            await upload(visitor),
         ]
 
     assert [response.status_code for response in responses] == [303] * 5
     assert {response.headers["location"] for response in responses} == {"/auth/login"}
 
 
-async def test_nobody_sees_or_moves_anothers_import(
-    app: Litestar, ada: Person, importer: Importer, database: Database
-) -> None:
+async def test_an_import_is_private(app: Litestar, ada: Person, importer: Importer, database: Database) -> None:
     user_id = UserId(UUID(str(await scalar(database, "SELECT id FROM users"))))
     import_id = await importer.begin(user_id, "mine.opml", feeds(3))
     async with a_person(app) as bob:
@@ -233,7 +229,7 @@ async def test_nobody_sees_or_moves_anothers_import(
 # Of the bar.
 
 
-async def test_the_bar_asks_for_itself_until_all_is_done_and_each_look_helps(
+async def test_the_progress_bar_reloads_until_done_and_each_request_imports(
     ada: Person, importer: Importer, database: Database
 ) -> None:
     user_id = UserId(UUID(str(await scalar(database, "SELECT id FROM users"))))
@@ -257,9 +253,7 @@ async def test_the_bar_asks_for_itself_until_all_is_done_and_each_look_helps(
 # Of what could go wrong.
 
 
-async def test_what_was_interrupted_goes_on_where_it_was(
-    database: Database, importer: Importer, clock: MovableClock
-) -> None:
+async def test_an_interrupted_import_continues(database: Database, importer: Importer, clock: MovableClock) -> None:
     user_id = await a_reader(database)
     import_id = await importer.begin(user_id, "f", feeds(10))
     assert await importer.work(user_id, import_id, 4) == 4
@@ -273,9 +267,7 @@ async def test_what_was_interrupted_goes_on_where_it_was(
     assert await scalar(database, "SELECT count(*) FROM events WHERE event_type = 'feed_added'") == 10
 
 
-async def test_many_may_work_on_one_import_and_each_line_is_worked_on_once(
-    database: Database, importer: Importer
-) -> None:
+async def test_concurrent_requests_import_each_line_once(database: Database, importer: Importer) -> None:
     user_id = await a_reader(database)
     import_id = await importer.begin(user_id, "f", feeds(40))
 
@@ -285,7 +277,7 @@ async def test_many_may_work_on_one_import_and_each_line_is_worked_on_once(
     assert (ended.added, ended.followed, ended.invalid, ended.is_running) == (40, 0, 0, False)
 
 
-async def test_the_same_file_of_two_readers_makes_each_source_once(database: Database, importer: Importer) -> None:
+async def test_the_same_file_of_two_users_creates_each_source_once(database: Database, importer: Importer) -> None:
     readers = [await a_reader(database), await a_reader(database, "bob@example.com")]
     imports = [await importer.begin(user_id, "f", feeds(25)) for user_id in readers]
 
@@ -296,9 +288,7 @@ async def test_the_same_file_of_two_readers_makes_each_source_once(database: Dat
     assert await scalar(database, "SELECT count(*) FROM sources") == 25
 
 
-async def test_a_source_that_others_leave_in_the_very_moment_is_made_anew(
-    database: Database, importer: Importer
-) -> None:
+async def test_a_source_deleted_at_the_same_moment_is_created_again(database: Database, importer: Importer) -> None:
     user_id = await a_reader(database)
     import_id = await importer.begin(user_id, "f", feeds(1))
     async with database.as_system() as conn:
@@ -315,7 +305,7 @@ async def test_a_source_that_others_leave_in_the_very_moment_is_made_anew(
         assert (await sources.find_by_url(conn, url="https://0.example.com/feed")).id != before.id
 
 
-async def test_one_line_that_breaks_does_not_hold_up_the_others(database: Database, importer: Importer) -> None:
+async def test_a_failing_line_does_not_stop_the_others(database: Database, importer: Importer) -> None:
     user_id = await a_reader(database)
     import_id = await importer.begin(user_id, "f", feeds(3))
     async with as_owner(database) as conn:
@@ -329,7 +319,7 @@ async def test_one_line_that_breaks_does_not_hold_up_the_others(database: Databa
     assert "internal error" in lines[1].reason
 
 
-async def test_a_database_that_is_away_leaves_the_lines_waiting(database: Database, importer: Importer) -> None:
+async def test_lines_wait_while_the_database_is_unavailable(database: Database, importer: Importer) -> None:
     user_id = await a_reader(database)
     import_id = await importer.begin(user_id, "f", feeds(3))
     conninfo = f"{database.conninfo} options='-c lock_timeout=50ms'"
@@ -357,9 +347,7 @@ async def test_one_import_at_a_time_and_the_latest_are_kept(database: Database, 
     assert [one.id for one in kept if one.is_running] == [running]
 
 
-async def test_a_second_file_is_refused_while_one_is_under_way(
-    ada: Person, importer: Importer, database: Database
-) -> None:
+async def test_a_second_import_is_refused_while_one_runs(ada: Person, importer: Importer, database: Database) -> None:
     user_id = UserId(UUID(str(await scalar(database, "SELECT id FROM users"))))
     await importer.begin(user_id, "mine.opml", feeds(3))
 
@@ -369,7 +357,7 @@ async def test_a_second_file_is_refused_while_one_is_under_way(
     assert "An import of yours is under way" in refused.text
 
 
-async def test_an_account_that_goes_in_the_middle_takes_its_import_along(
+async def test_deleting_the_account_during_an_import_deletes_the_import(
     ada: Person, importer: Importer, database: Database
 ) -> None:
     user_id = UserId(UUID(str(await scalar(database, "SELECT id FROM users"))))
@@ -386,9 +374,7 @@ async def test_an_account_that_goes_in_the_middle_takes_its_import_along(
     assert await scalar(database, "SELECT count(*) FROM subscriptions") == 0
 
 
-async def test_a_line_under_work_keeps_the_account_and_the_two_do_not_deadlock(
-    database: Database, importer: Importer
-) -> None:
+async def test_importing_and_deleting_the_account_do_not_deadlock(database: Database, importer: Importer) -> None:
     user_id = await a_reader(database)
     import_id = await importer.begin(user_id, "f", feeds(60))
 
@@ -402,7 +388,7 @@ async def test_a_line_under_work_keeps_the_account_and_the_two_do_not_deadlock(
     assert await scalar(database, "SELECT count(*) FROM import_lines") == 0
 
 
-async def test_thousands_of_lines_are_kept_at_once_and_worked_on_in_order(
+async def test_thousands_of_lines_are_stored_at_once_and_imported_in_order(
     database: Database, importer: Importer
 ) -> None:
     user_id = await a_reader(database)
@@ -424,7 +410,7 @@ def told(lines: Sequence[OpmlLine]) -> set[tuple[str, str, str]]:
     return {(line.name, line.url, line.category) for line in lines}
 
 
-async def test_what_goes_out_comes_in_again_with_its_categories(app: Litestar, ada: Person) -> None:
+async def test_an_export_can_be_imported_with_its_categories(app: Litestar, ada: Person) -> None:
     mine = [
         OpmlLine('Dä <i>ly</i> & "co"', "https://daily.example/feed?a=1&b=2", "News / Tech"),
         OpmlLine("Weekly", "https://weekly.example/feed"),
@@ -448,10 +434,8 @@ def an_upload_sandbox(time_limit: timedelta) -> Sandbox:
     return Sandbox(processes=1, time_limit=time_limit, memory_limit=1_000_000_000, preload=("headwater.sources.opml",))
 
 
-async def test_a_file_that_takes_too_long_is_given_up_in_another_process(
-    database: Database, clock: MovableClock
-) -> None:
-    """4.9 MB of `&` take seconds to read: in this process nothing else would be answered meanwhile."""
+async def test_parsing_a_slow_file_times_out_in_another_process(database: Database, clock: MovableClock) -> None:
+    """4.9 MB of `&` take seconds to parse: in this process no other request would be served meanwhile."""
     async with (
         an_upload_sandbox(timedelta(milliseconds=100)) as sandbox,
         a_person(create_app(database, clock, web=WebOptions(upload_sandbox=sandbox))) as ada,

@@ -1,4 +1,4 @@
-"""Accounts, for whoever runs Headwater: who there is, what they may do, and an end to their sessions."""
+"""/admin/people: users, their roles, and ending their sessions."""
 
 import re
 from collections.abc import AsyncIterator
@@ -49,7 +49,7 @@ async def actions(database: Database) -> list[tuple[str, str, str, dict[str, obj
     return [(str(one.action), one.actor_name, one.subject_name, dict(one.detail)) for one in found.entries]
 
 
-async def test_everybody_is_listed_with_how_they_use_it(admin: Person, bob: Person) -> None:
+async def test_users_are_listed_with_their_activity(admin: Person, bob: Person) -> None:
     page = (await admin.open("/admin/people")).text
     found = (await admin.part("/admin/people/list", params={"q": "BOB@"})).text
 
@@ -60,16 +60,16 @@ async def test_everybody_is_listed_with_how_they_use_it(admin: Person, bob: Pers
     assert "1 session, 1 token" in found
 
 
-async def test_nobody_found_is_said(admin: Person) -> None:
+async def test_an_empty_search_says_so(admin: Person) -> None:
     assert "No users match." in (await admin.open("/admin/people?q=zzz")).text
 
 
 @pytest.mark.parametrize("query", ["page=0", "page=x", "page=-1", "q=" + "x" * 300, "q=%00"])
-async def test_odd_filters_are_refused_in_words(admin: Person, query: str) -> None:
+async def test_invalid_filters_are_refused_with_a_message(admin: Person, query: str) -> None:
     assert (await admin.open(f"/admin/people?{query}")).status_code == 400
 
 
-async def test_a_role_holds_from_the_next_request_on(admin: Person, bob: Person, database: Database) -> None:
+async def test_a_role_applies_from_the_next_request(admin: Person, bob: Person, database: Database) -> None:
     assert (await bob.open("/admin/moderation")).status_code == 403
     bobs = await id_of(admin, "bob@")
 
@@ -81,13 +81,13 @@ async def test_a_role_holds_from_the_next_request_on(admin: Person, bob: Person,
     assert await actions(database) == [("role.changed", "first@example.com", "bob@example.com", expected)]
 
 
-async def test_what_changes_nothing_is_not_recorded(admin: Person, bob: Person, database: Database) -> None:
+async def test_an_unchanged_role_is_not_recorded(admin: Person, bob: Person, database: Database) -> None:
     await admin.send("POST", f"/admin/people/{await id_of(admin, 'bob@')}/role", role="reader")
 
     assert await actions(database) == []
 
 
-async def test_the_last_administrator_stays_one(admin: Person, bob: Person, database: Database) -> None:
+async def test_the_last_administrator_cannot_be_demoted(admin: Person, bob: Person, database: Database) -> None:
     first, bobs = await id_of(admin, "first@"), await id_of(admin, "bob@")
 
     refused = await admin.send("POST", f"/admin/people/{first}/role", role="reader")
@@ -100,7 +100,7 @@ async def test_the_last_administrator_stays_one(admin: Person, bob: Person, data
     assert (await admin.open("/admin/people")).status_code == 403
 
 
-async def test_two_administrators_cannot_depose_each_other(admin: Person, bob: Person) -> None:
+async def test_two_administrators_cannot_demote_each_other(admin: Person, bob: Person) -> None:
     first, bobs = await id_of(admin, "first@"), await id_of(admin, "bob@")
     await admin.send("POST", f"/admin/people/{bobs}/role", role="super_admin")
     await bob.open("/admin/people")
@@ -111,7 +111,7 @@ async def test_two_administrators_cannot_depose_each_other(admin: Person, bob: P
     assert refused.status_code == 403
 
 
-async def test_an_odd_role_and_nobody_are_refused(admin: Person) -> None:
+async def test_an_unknown_role_and_an_unknown_user_are_refused(admin: Person) -> None:
     nobody = "00000000-0000-0000-0000-000000000007"
     first = await id_of(admin, "first@")
 
@@ -120,7 +120,7 @@ async def test_an_odd_role_and_nobody_are_refused(admin: Person) -> None:
     assert (await admin.send("POST", f"/admin/people/{nobody}/sign-out")).status_code == 404
 
 
-async def test_somebody_is_logged_out_everywhere(admin: Person, bob: Person, database: Database) -> None:
+async def test_a_user_is_logged_out_everywhere(admin: Person, bob: Person, database: Database) -> None:
     bobs = await id_of(admin, "bob@")
 
     said = await admin.send("POST", f"/admin/people/{bobs}/sign-out")

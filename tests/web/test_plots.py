@@ -1,4 +1,4 @@
-"""Where the parts of a picture go."""
+"""Coordinates of plots."""
 
 from datetime import timedelta
 
@@ -25,7 +25,7 @@ def test_every_class_of_failure_has_a_group() -> None:
 
 
 @pytest.mark.parametrize("period", Period)
-def test_a_period_has_a_column_for_each_step_and_ends_with_the_hour_under_way(period: Period) -> None:
+def test_a_period_has_a_column_for_each_step_up_to_the_current_hour(period: Period) -> None:
     now = START + timedelta(minutes=25)
 
     shown = whole_period([], period, now)
@@ -36,7 +36,7 @@ def test_a_period_has_a_column_for_each_step_and_ends_with_the_hour_under_way(pe
     assert {bar.uptime for bar in shown} == {None}
 
 
-def test_the_tallest_column_fills_the_height_and_parts_stand_on_each_other() -> None:
+def test_the_tallest_column_fills_the_height_and_parts_are_stacked() -> None:
     plot = failures_over_time(bars({"gone": 1, "dns": 3, "polled": 9}, {"polled": 5}, {"network": 2}), HOUR)
 
     assert plot.most == 4
@@ -51,13 +51,13 @@ def test_the_tallest_column_fills_the_height_and_parts_stand_on_each_other() -> 
     assert [part.label for part in plot.targets[1:2]] == ["Sun 01 Mar 13:00 to 14:00: 5 polls, 100.0% succeeded"]
 
 
-def test_nothing_is_drawn_of_nothing() -> None:
+def test_no_data_draws_nothing() -> None:
     assert failures_over_time(bars({}, {}), HOUR).parts == []
     assert uptime_over_time(bars({}, {})).lines == []
     assert poll_strip([], 100) == []
 
 
-def test_a_line_is_broken_where_nothing_was_polled() -> None:
+def test_a_line_has_gaps_without_polls() -> None:
     curve = uptime_over_time(bars({"polled": 10}, {}, {"polled": 9, "gone": 1}, {"polled": 10}))
 
     assert curve.floor == 0.8
@@ -66,11 +66,11 @@ def test_a_line_is_broken_where_nothing_was_polled() -> None:
 
 
 @pytest.mark.parametrize(("share", "floor"), [(1000, 0.99), (996, 0.99), (960, 0.95), (500, 0.0), (0, 0.0)])
-def test_the_scale_begins_below_the_worst(share: int, floor: float) -> None:
+def test_the_scale_starts_below_the_lowest_value(share: int, floor: float) -> None:
     assert uptime_over_time(bars({"polled": share, "gone": 1000 - share})).floor == floor
 
 
-def test_the_last_polls_stand_at_the_right_the_slower_the_higher() -> None:
+def test_polls_are_aligned_right_and_their_height_is_the_duration() -> None:
     polls = [
         PollEvent(START, "polled", 200, 10, 30_000, 2),
         PollEvent(START - HOUR, "not_found", 404, 10, 1, 0),

@@ -1,4 +1,4 @@
-"""/admin/popularity: how much each source is read, without telling who reads what."""
+"""/admin/popularity: how much each source is read, without revealing who reads what."""
 
 import re
 from collections.abc import AsyncIterator
@@ -26,14 +26,14 @@ def app(database: Database, clock: MovableClock) -> Litestar:
 
 @pytest.fixture
 async def operator(app: Litestar) -> AsyncIterator[Person]:
-    """Whoever registers first looks after the place."""
+    """The first user, who is super_admin."""
     async with a_person(app) as person:
         await person.register("operator@example.com")
         yield person
 
 
 def rows(page: str) -> list[list[str]]:
-    """What stands in the table, cell by cell."""
+    """The cells of the table."""
     body = re.search(r"<tbody>(.*?)</tbody>", page, re.DOTALL)
     lines = re.findall(r"<tr>(.*?)</tr>", body[1], re.DOTALL) if body else []
     return [[words(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL)] for line in lines]
@@ -43,7 +43,7 @@ def words(html: str) -> str:
     return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html))).strip()
 
 
-async def test_before_anybody_agreed_it_says_so(operator: Person) -> None:
+async def test_without_consent_of_any_user_the_page_says_so(operator: Person) -> None:
     shown = words((await operator.open("/admin/popularity")).text)
 
     assert "0 of 1 reader agreed to be counted" in shown
@@ -51,7 +51,7 @@ async def test_before_anybody_agreed_it_says_so(operator: Person) -> None:
     assert "readers in this period" in shown
 
 
-async def test_numbers_and_rate_are_told_per_source(operator: Person, database: Database) -> None:
+async def test_each_source_has_numbers_and_a_rate(operator: Person, database: Database) -> None:
     crowd = await a_crowd(database, size=4)
     for reader in crowd.readers:
         await does(database, reader, ReaderAction.OPEN, crowd.articles[0], START - timedelta(minutes=1))
@@ -67,7 +67,7 @@ async def test_numbers_and_rate_are_told_per_source(operator: Person, database: 
     assert page.count('<rect class="reads"') == 7
 
 
-async def test_what_few_read_is_not_told_and_not_named(operator: Person, database: Database) -> None:
+async def test_sources_with_few_readers_are_not_shown(operator: Person, database: Database) -> None:
     crowd = await a_crowd(database, name="secret", size=2)
     for reader in crowd.readers:
         await does(database, reader, ReaderAction.OPEN, crowd.articles[0], START)
@@ -80,7 +80,7 @@ async def test_what_few_read_is_not_told_and_not_named(operator: Person, databas
 
 
 @pytest.mark.parametrize(("period", "reads"), [("day", "3"), ("week", "6"), ("month", "9")])
-async def test_each_period_tells_of_itself(operator: Person, database: Database, period: str, reads: str) -> None:
+async def test_each_period_has_its_own_numbers(operator: Person, database: Database, period: str, reads: str) -> None:
     crowd = await a_crowd(database, size=3)
     for days, article in ((0.5, 0), (3, 1), (20, 2), (40, 3)):
         for reader in crowd.readers:
@@ -108,7 +108,7 @@ async def test_a_click_on_a_column_sorts_by_it(operator: Person, database: Datab
 
 
 @pytest.mark.parametrize("query", ["period=year", "sort=x", "period=", "sort=%ff"], ids=range(4))
-async def test_what_cannot_be_shown_is_refused_in_words(operator: Person, query: str) -> None:
+async def test_invalid_periods_and_orders_are_refused(operator: Person, query: str) -> None:
     for path in ("/admin/popularity", "/admin/popularity/numbers"):
         refused = await operator.open(f"{path}?{query}")
 
@@ -116,7 +116,7 @@ async def test_what_cannot_be_shown_is_refused_in_words(operator: Person, query:
         assert "Unknown period or order" in refused.text
 
 
-async def test_readers_find_no_way_in(app: Litestar, operator: Person) -> None:
+async def test_readers_are_refused(app: Litestar, operator: Person) -> None:
     async with a_person(app) as reader:
         await reader.register("reader@example.com")
 
@@ -124,7 +124,7 @@ async def test_readers_find_no_way_in(app: Litestar, operator: Person) -> None:
         assert (await reader.part("/admin/popularity/numbers")).status_code == 403
 
 
-def test_the_highest_bar_fills_the_plot_and_what_is_untold_has_none() -> None:
+def test_the_highest_bar_fills_the_plot_and_hidden_numbers_have_none() -> None:
     moments = [PopularityStep(START, 5, 3), PopularityStep(START, None, None), PopularityStep(START, 10, None)]
 
     bars = bars_of(moments)

@@ -1,4 +1,4 @@
-"""Reading through the pages: lists, an article, marks, the search; and that nobody reads another's."""
+"""Reading: lists, an article, marks and search, each of the user's own articles."""
 
 import json
 import re
@@ -96,7 +96,7 @@ async def test_opening_an_article_reads_it_and_shows_the_extracted_text(ada: Per
     assert shown((await ada.open("/read?shelf=all")).text) == ["Story 3", "Story 2", "Story 1"]
 
 
-async def test_asking_for_the_headers_of_an_article_reads_nothing(ada: Person) -> None:
+async def test_head_does_not_mark_an_article_as_read(ada: Person) -> None:
     article = ids((await ada.open("/read")).text)["Story 2"]
 
     answer = await ada.client.head(f"/articles/{article}", headers=PAGE)
@@ -105,7 +105,7 @@ async def test_asking_for_the_headers_of_an_article_reads_nothing(ada: Person) -
     assert shown((await ada.open("/read")).text) == ["Story 3", "Story 2", "Story 1"]
 
 
-async def test_what_the_feed_says_is_shown_where_nothing_was_extracted(ada: Person) -> None:
+async def test_the_text_of_the_feed_is_shown_without_an_extracted_one(ada: Person) -> None:
     article = ids((await ada.open("/read")).text)["Story 1"]
 
     page = (await ada.open(f"/articles/{article}")).text
@@ -125,7 +125,7 @@ async def test_an_article_is_starred_and_found_among_the_stars(ada: Person) -> N
     assert "No starred articles" in (await ada.open("/read?shelf=starred")).text
 
 
-async def test_all_above_a_place_or_all_at_once_is_marked_read(ada: Person) -> None:
+async def test_a_list_is_marked_read_whole_or_down_to_a_cursor(ada: Person) -> None:
     page = (await ada.open("/read")).text
     second = ids(page)["Story 2"]
 
@@ -151,7 +151,7 @@ async def test_a_line_marks_itself_and_all_above_it_read(ada: Person) -> None:
     assert shown((await ada.open("/read")).text) == ["Story 1"]
 
 
-async def test_nobody_is_sent_elsewhere_after_marking(ada: Person) -> None:
+async def test_marking_does_not_redirect_to_other_sites(ada: Person) -> None:
     for back in ("https://evil.example/", "//evil.example/", "/read\r\nX: y"):
         response = await ada.submit("/read/all", back=back)
 
@@ -182,11 +182,11 @@ async def test_the_search_can_be_of_a_feed_a_period_or_the_stars(ada: Person, cl
 @pytest.mark.parametrize(
     "query", ["shelf=odd", "feed=odd", "after=odd", "after=MjAyNnw", "after=%00"], ids=["shelf", "feed", "a", "b", "c"]
 )
-async def test_an_odd_address_is_400(ada: Person, query: str) -> None:
+async def test_an_invalid_query_is_400(ada: Person, query: str) -> None:
     assert (await ada.open(f"/read?{query}")).status_code == 400
 
 
-async def test_nobody_reads_or_marks_anothers_articles(app: Litestar, ada: Person) -> None:
+async def test_articles_of_another_user_cannot_be_read_or_marked(app: Litestar, ada: Person) -> None:
     article = ids((await ada.open("/read")).text)["Story 1"]
     async with a_person(app) as bob:
         await bob.register("bob@example.com")

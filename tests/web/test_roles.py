@@ -1,4 +1,4 @@
-"""Who may reach what: a rule for every route that exists, tried by everybody who may not. A new route needs a rule."""
+"""Roles: a rule for every route that exists, tested with every lower role. A new route needs a rule."""
 
 import pytest
 from httpx import Response
@@ -56,7 +56,7 @@ def app(database: Database, clock: MovableClock) -> Litestar:
 
 
 async def somebody(app: Litestar, person: Person, database: Database, role: Role) -> str:
-    """A person of this role, logged in, and a token of theirs."""
+    """A logged-in user of this role. Returns an API token."""
     async with a_person(app) as first:
         await first.register("first@example.com")  # the first account is the administrator's
     await person.register(f"{role}@example.com")
@@ -87,7 +87,7 @@ async def ask(person: Person, token: str, route: Route) -> Response:
 
 
 @pytest.mark.parametrize("role", [Role.READER, Role.MODERATOR])
-async def test_nobody_reaches_what_is_for_those_above_them(app: Litestar, database: Database, role: Role) -> None:
+async def test_a_lower_role_is_refused(app: Litestar, database: Database, role: Role) -> None:
     closed = [one for one in CLOSED if (needed := rule(one)) is not None and not role.includes(needed)]
     async with a_person(app) as person:
         token = await somebody(app, person, database, role)
@@ -99,8 +99,8 @@ async def test_nobody_reaches_what_is_for_those_above_them(app: Litestar, databa
 
 
 @pytest.mark.parametrize("role", Role)
-async def test_everybody_may_look_at_what_is_theirs(app: Litestar, database: Database, role: Role) -> None:
-    """Or else what others are refused would say nothing."""
+async def test_each_role_reaches_its_pages(app: Litestar, database: Database, role: Role) -> None:
+    """Otherwise the refusals of others would prove nothing."""
     looks = [
         one for one in CLOSED if one.method == "GET" and (needed := rule(one)) is not None and role.includes(needed)
     ]

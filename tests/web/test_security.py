@@ -1,6 +1,6 @@
-"""What somebody with bad intentions tries: at the session, the rows, the pages, the addresses, the doors, the letters.
+"""Attacks on sessions, rows of users, pages, redirects, logins and emails.
 
-What holds for every route (strangers, forged requests, another's ids, caches) stands in `test_every_route.py`.
+Rules for every route (login, CSRF, ids of other users, caches) are in `test_every_route.py`.
 """
 
 import re
@@ -35,7 +35,7 @@ SITE = "https://reader.example"
 
 
 class Letters:
-    """What is mailed."""
+    """The emails sent."""
 
     def __init__(self, database: Database, clock: MovableClock) -> None:
         self._database = database
@@ -66,7 +66,7 @@ async def person(app: Litestar, database: Database) -> AsyncIterator[Person]:
 # The session.
 
 
-async def test_a_session_that_somebody_else_chose_is_never_ones_own(person: Person) -> None:
+async def test_a_session_id_chosen_by_another_is_not_accepted(person: Person) -> None:
     for name in (ACCESS_COOKIE, REFRESH_COOKIE):
         person.client.cookies.set(name, "chosen-by-the-attacker", domain="reader.example")
 
@@ -108,7 +108,7 @@ async def test_a_stolen_refresh_token_ends_the_session_of_both(
     assert (await person.open("/dashboard")).headers["location"] == "/auth/login"
 
 
-async def test_who_logs_out_is_out_whatever_was_copied_before(app: Litestar, person: Person) -> None:
+async def test_copied_cookies_are_refused_after_a_logout(app: Litestar, person: Person) -> None:
     await person.register()
     copied = dict(person.client.cookies)
     await person.submit("/auth/logout")
@@ -192,7 +192,7 @@ TRIES = {
 }
 
 
-async def test_sql_under_a_persons_role_reaches_only_their_rows(database: Database) -> None:
+async def test_sql_in_the_role_of_a_user_reaches_only_their_rows(database: Database) -> None:
     tables = await fill(database)
     reached: dict[str, object] = {}
     for table in tables:
@@ -209,7 +209,7 @@ async def test_sql_under_a_persons_role_reaches_only_their_rows(database: Databa
     assert reached == {}
 
 
-async def test_without_a_person_there_is_nothing_to_see(database: Database) -> None:
+async def test_without_a_user_no_rows_are_visible(database: Database) -> None:
     seen: dict[str, object] = {}
     for table in await fill(database):
         async with database.as_system() as conn:
@@ -286,7 +286,7 @@ HOSTILE_URLS = (
 
 
 class Look(HTMLParser):
-    """Notes what a browser would obey."""
+    """Collects what a browser would execute."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -310,7 +310,7 @@ class Look(HTMLParser):
 
 
 def obeyed(page: str) -> list[str]:
-    """What is in a page that ought not to be."""
+    """Active content of a page."""
     look = Look()
     look.feed(page)
     return look.found
@@ -338,9 +338,7 @@ def link_of(number: int) -> str:
     return HOSTILE_URLS[number] if number < len(HOSTILE_URLS) else f"https://example.com/{number}"
 
 
-async def test_nothing_of_a_hostile_feed_is_obeyed_on_any_page(
-    person: Person, database: Database, clock: MovableClock
-) -> None:
+async def test_a_hostile_feed_is_escaped_on_every_page(person: Person, database: Database, clock: MovableClock) -> None:
     await person.register()
     await person.send("POST", "/feeds", name=PAYLOADS[5][:200], url=FEED, category=PAYLOADS[8][:90])
     feed = read_feed(hostile_feed(), url=FEED, feed_url=FEED, content_type="application/rss+xml", max_entries=100)
@@ -373,7 +371,7 @@ async def test_nothing_of_a_hostile_feed_is_obeyed_on_any_page(
     assert {path: bad for path, bad in found.items() if bad} == {}
 
 
-def test_the_look_finds_what_it_looks_for() -> None:
+def test_the_checker_finds_active_content() -> None:
     page = "<script>1</script><a href=' JavaScript:1'>x</a><p onclick=x><iframe></iframe><script src=/static/a.js>"
 
     assert obeyed(page) == ["script", "a href= JavaScript:1", "p onclick", "iframe"]
@@ -392,7 +390,7 @@ ELSEWHERE = (
 
 
 @pytest.mark.parametrize("place", ELSEWHERE, ids=range(len(ELSEWHERE)))
-async def test_nobody_is_sent_elsewhere(person: Person, place: str) -> None:
+async def test_there_are_no_open_redirects(person: Person, place: str) -> None:
     await person.open("/auth/register")
     for name in ("next", "back", "return_to", "redirect", "url"):
         came = await person.open("/auth/login", params={name: place})
@@ -409,7 +407,7 @@ async def test_nobody_is_sent_elsewhere(person: Person, place: str) -> None:
 @pytest.mark.parametrize(
     "address", ["a@example.com\r\nBcc: all@example.com", "a@example.com\nX: y"], ids=["crlf", "lf"]
 )
-async def test_an_address_adds_no_header_to_a_letter(person: Person, letters: Letters, address: str) -> None:
+async def test_an_email_address_cannot_add_headers(person: Person, letters: Letters, address: str) -> None:
     await person.open("/auth/register")
 
     asked = await person.submit("/auth/forgot", email=address)
@@ -424,7 +422,7 @@ async def test_an_address_adds_no_header_to_a_letter(person: Person, letters: Le
 
 
 @pytest.mark.parametrize("odd", ["x%0d%0aX-Evil:%201", "%E2%98%83", "x%00y", "%22%5D%2C%20body"], ids=range(4))
-async def test_a_path_adds_nothing_to_a_header(person: Person, odd: str) -> None:
+async def test_a_path_cannot_add_headers(person: Person, odd: str) -> None:
     await person.register()
     for method, path in (("DELETE", f"/feeds/{odd}"), ("PATCH", f"/feeds/{odd}"), ("POST", f"/feeds/{odd}/retry")):
         refused = await person.send(method, path, name="x", url=FEED)
@@ -437,7 +435,7 @@ async def test_a_path_adds_nothing_to_a_header(person: Person, odd: str) -> None
 # The doors.
 
 
-async def test_guessing_a_password_ends_at_a_door_that_says_when_to_come_back(person: Person) -> None:
+async def test_guessing_a_password_is_limited_with_retry_after(person: Person) -> None:
     await person.register()
     await person.submit("/auth/logout")
     await person.open("/auth/login")
@@ -450,7 +448,7 @@ async def test_guessing_a_password_ends_at_a_door_that_says_when_to_come_back(pe
     assert right.status_code == 429  # also the right one: nobody learns that it is
 
 
-async def test_guessing_at_many_accounts_ends_too(person: Person, database: Database) -> None:
+async def test_guessing_passwords_of_many_accounts_is_limited(person: Person, database: Database) -> None:
     await person.register()
     await person.submit("/auth/logout")
     await person.open("/auth/login")
@@ -470,7 +468,7 @@ async def test_guessing_at_many_accounts_ends_too(person: Person, database: Data
 # Letters.
 
 
-async def test_a_host_header_is_never_in_a_letter(person: Person, letters: Letters) -> None:
+async def test_the_host_header_is_never_in_an_email(person: Person, letters: Letters) -> None:
     await person.register()
     sent: list[AccountEmail] = []
     for headers in (
@@ -488,7 +486,7 @@ async def test_a_host_header_is_never_in_a_letter(person: Person, letters: Lette
     assert all(f"{SITE}/auth/reset?token=" in one.text and "evil.example" not in one.text for one in sent)
 
 
-async def test_a_mailed_token_is_good_once_and_ends_all_sessions(
+async def test_a_mailed_token_is_valid_once_and_ends_all_sessions(
     app: Litestar, person: Person, letters: Letters
 ) -> None:
     await person.register()
@@ -506,7 +504,7 @@ async def test_a_mailed_token_is_good_once_and_ends_all_sessions(
     assert (await person.open("/dashboard")).headers["location"] == "/auth/login"
 
 
-async def test_old_tokens_are_good_for_nothing(person: Person, letters: Letters, clock: MovableClock) -> None:
+async def test_replaced_and_expired_tokens_are_refused(person: Person, letters: Letters, clock: MovableClock) -> None:
     await person.register()
     await person.submit("/auth/forgot", email="ada@example.com")
     old = token_in((await letters.collect())[0])
@@ -522,7 +520,7 @@ async def test_old_tokens_are_good_for_nothing(person: Person, letters: Letters,
     assert (replaced.status_code, too_old.status_code) == (401, 401)
 
 
-async def test_nobody_learns_who_has_an_account_or_floods_them_with_letters(person: Person, letters: Letters) -> None:
+async def test_resets_do_not_reveal_accounts_and_are_limited(person: Person, letters: Letters) -> None:
     await person.register()
 
     known = await person.submit("/auth/forgot", email="ada@example.com")

@@ -64,7 +64,7 @@ async def scalar(database: Database, sql: str) -> object:
 # Of GET /dashboard.
 
 
-async def test_the_dashboard_has_its_parts_and_what_htmx_is_to_do_with_them(ada: Person) -> None:
+async def test_the_dashboard_has_its_parts_and_htmx_attributes(ada: Person) -> None:
     page = Elements((await ada.open("/dashboard")).text)
 
     filters, feeds, summary = (page.by_id[key] for key in ("feed-filters", "feed-list-container", "summary-container"))
@@ -78,7 +78,7 @@ async def test_the_dashboard_has_its_parts_and_what_htmx_is_to_do_with_them(ada:
     assert summary["hx-trigger"] == "load"
 
 
-async def test_the_dashboards_filters_are_filled_in_from_the_address(ada: Person) -> None:
+async def test_the_filters_of_the_dashboard_come_from_the_query(ada: Person) -> None:
     text = (await ada.open("/dashboard", params={"search": 'a "b"', "status": "error", "page": "3"})).text
 
     page = Elements(text)
@@ -88,7 +88,9 @@ async def test_the_dashboards_filters_are_filled_in_from_the_address(ada: Person
 
 
 @pytest.mark.parametrize("query", [{"status": "odd"}, {"page": "0"}, {"page": "x"}, {"search": "x" * 256}], ids=str)
-async def test_odd_filters_of_the_dashboard_are_400_with_the_seeds_words(ada: Person, query: dict[str, str]) -> None:
+async def test_invalid_filters_of_the_dashboard_are_400_with_the_specified_message(
+    ada: Person, query: dict[str, str]
+) -> None:
     page = await ada.open("/dashboard", params=query)
 
     assert page.status_code == 400
@@ -96,9 +98,9 @@ async def test_odd_filters_of_the_dashboard_are_400_with_the_seeds_words(ada: Pe
     assert "feed-filters" in page.text
 
 
-async def test_a_stranger_is_led_from_the_dashboard_to_the_door(app: Litestar) -> None:
-    async with a_person(app) as stranger:
-        response = await stranger.open("/dashboard")
+async def test_the_dashboard_redirects_to_the_login_page(app: Litestar) -> None:
+    async with a_person(app) as visitor:
+        response = await visitor.open("/dashboard")
 
     assert response.status_code == 303
     assert response.headers["location"] == "/auth/login"
@@ -107,7 +109,7 @@ async def test_a_stranger_is_led_from_the_dashboard_to_the_door(app: Litestar) -
 # Of GET /feeds.
 
 
-async def test_the_list_is_a_part_and_not_a_page(ada: Person) -> None:
+async def test_the_list_is_a_fragment(ada: Person) -> None:
     await add(ada)
 
     part = await ada.part("/feeds")
@@ -156,16 +158,18 @@ async def test_pages_have_twenty_feeds_and_links_that_keep_the_filter(ada: Perso
 
 
 @pytest.mark.parametrize("query", [{"status": "odd"}, {"page": "0"}, {"page": "-1"}, {"page": "1.5"}], ids=str)
-async def test_odd_filters_of_the_list_are_400_with_the_seeds_words(ada: Person, query: dict[str, str]) -> None:
+async def test_invalid_filters_of_the_list_are_400_with_the_specified_message(
+    ada: Person, query: dict[str, str]
+) -> None:
     part = await ada.part("/feeds", params=query)
 
     assert part.status_code == 400
     assert "Invalid query parameters" in part.text
 
 
-async def test_a_stranger_gets_a_part_that_leads_to_the_door(app: Litestar) -> None:
-    async with a_person(app) as stranger:
-        part = await stranger.part("/feeds")
+async def test_without_a_login_the_list_is_401_with_a_link_to_log_in(app: Litestar) -> None:
+    async with a_person(app) as visitor:
+        part = await visitor.part("/feeds")
 
     assert part.status_code == 401
     assert 'href="/auth/login"' in part.text
@@ -175,7 +179,7 @@ async def test_a_stranger_gets_a_part_that_leads_to_the_door(app: Litestar) -> N
 # Of POST /feeds.
 
 
-async def test_adding_answers_204_and_leaves_a_feed_an_event_and_a_poll_that_is_due(
+async def test_adding_responds_with_204_and_creates_a_feed_an_event_and_a_due_poll(
     ada: Person, database: Database, clock: MovableClock
 ) -> None:
     response = await ada.send("POST", "/feeds", name="  Example  ", url=f" {URL} ")
@@ -202,7 +206,7 @@ async def test_adding_answers_204_and_leaves_a_feed_an_event_and_a_poll_that_is_
     ],
     ids=["no-name", "blank", "unseen", "long", "no-url", "no-scheme", "both"],
 )
-async def test_what_is_wrong_with_a_new_feed_is_said_at_the_form(
+async def test_errors_of_a_new_feed_are_shown_in_the_form(
     ada: Person, name: str, url: str, messages: list[str]
 ) -> None:
     response = await ada.send("POST", "/feeds", name=name, url=url)
@@ -213,7 +217,7 @@ async def test_what_is_wrong_with_a_new_feed_is_said_at_the_form(
     assert all(message in response.text for message in messages)
 
 
-async def test_a_feed_that_is_there_is_409_at_the_form(ada: Person) -> None:
+async def test_a_known_feed_is_409_in_the_form(ada: Person) -> None:
     await add(ada)
 
     response = await ada.send("POST", "/feeds", name="Again", url="http://example.com/feed.xml")
@@ -224,7 +228,7 @@ async def test_a_feed_that_is_there_is_409_at_the_form(ada: Person) -> None:
     assert "You have already added this feed" in response.text
 
 
-async def test_what_htmx_swaps_errors_into_is_on_the_page(ada: Person) -> None:
+async def test_targets_of_errors_are_on_the_page(ada: Person) -> None:
     page = (await ada.open("/dashboard")).text
     feed = await add(ada)
 
@@ -248,7 +252,7 @@ async def test_the_edit_form_is_filled_in(ada: Person) -> None:
 
 
 @pytest.mark.parametrize("feed", ["0190a000-0000-7000-8000-000000000000", "odd", "%0a"])
-async def test_what_is_not_there_is_404_in_words(ada: Person, feed: str) -> None:
+async def test_an_unknown_feed_is_404_with_a_message(ada: Person, feed: str) -> None:
     edit, change, drop = (
         await ada.part(f"/feeds/{feed}/edit"),
         await ada.send("PATCH", f"/feeds/{feed}", name="A", url=URL),
@@ -260,7 +264,7 @@ async def test_what_is_not_there_is_404_in_words(ada: Person, feed: str) -> None
     assert change.headers["hx-reswap"] == drop.headers["hx-reswap"] == "innerHTML"
 
 
-async def test_an_id_with_a_control_character_is_400_in_words(ada: Person) -> None:
+async def test_an_id_with_a_control_character_is_400_with_a_message(ada: Person) -> None:
     responses = [
         await ada.part("/feeds/%00/edit"),
         await ada.send("PATCH", "/feeds/%00", name="A", url=URL),
@@ -274,9 +278,7 @@ async def test_an_id_with_a_control_character_is_400_in_words(ada: Person) -> No
 # Of PATCH /feeds/{id}.
 
 
-async def test_a_changed_name_leaves_the_feeds_state_alone(
-    ada: Person, database: Database, clock: MovableClock
-) -> None:
+async def test_a_changed_name_keeps_the_state_of_the_feed(ada: Person, database: Database, clock: MovableClock) -> None:
     feed = await add(ada)
     clock.move(hours=1)
 
@@ -288,7 +290,7 @@ async def test_a_changed_name_leaves_the_feeds_state_alone(
     assert await scalar(database, "SELECT next_poll_at FROM feed_state") == START
 
 
-async def test_a_changed_url_is_polled_at_once_with_nothing_held_against_it(
+async def test_a_changed_url_resets_errors_and_is_polled_at_once(
     ada: Person, database: Database, clock: MovableClock
 ) -> None:
     feed = await add(ada)
@@ -320,7 +322,7 @@ async def test_a_changed_feed_is_checked_like_a_new_one(ada: Person) -> None:
 # Of DELETE /feeds/{id}.
 
 
-async def test_a_deleted_feed_goes_and_so_does_what_only_it_listed(ada: Person, database: Database) -> None:
+async def test_deleting_a_feed_deletes_the_articles_only_it_lists(ada: Person, database: Database) -> None:
     feed = await add(ada)
 
     response = await ada.send("DELETE", f"/feeds/{feed}")
@@ -331,11 +333,11 @@ async def test_a_deleted_feed_goes_and_so_does_what_only_it_listed(ada: Person, 
     assert await scalar(database, "SELECT count(*) FROM sources") == 0
 
 
-async def test_a_session_that_ended_says_so_where_one_looks(app: Litestar, ada: Person) -> None:
+async def test_an_ended_session_is_reported_in_place(app: Litestar, ada: Person) -> None:
     feed = await add(ada)
-    async with a_person(app) as stranger:
-        await stranger.open("/auth/login")
-        response = await stranger.send("DELETE", f"/feeds/{feed}")
+    async with a_person(app) as visitor:
+        await visitor.open("/auth/login")
+        response = await visitor.send("DELETE", f"/feeds/{feed}")
 
     assert response.status_code == 401
     assert response.headers["hx-retarget"] == f"#feed-item-{feed}-errors"
@@ -356,7 +358,7 @@ async def test_a_session_that_ended_says_so_where_one_looks(app: Litestar, ada: 
     ],
     ids=["list", "add", "edit", "change", "drop"],
 )
-async def test_what_we_break_is_said_in_the_seeds_words(
+async def test_server_errors_have_the_specified_messages(
     ada: Person, database: Database, method: str, path: str, message: str, place: str
 ) -> None:
     feed = await add(ada)
@@ -370,7 +372,7 @@ async def test_what_we_break_is_said_in_the_seeds_words(
     assert response.headers.get("hx-retarget", "") == place.format(feed=feed)
 
 
-async def test_a_dashboard_that_breaks_says_so_in_the_seeds_words(ada: Person, database: Database) -> None:
+async def test_a_failing_dashboard_has_the_specified_message(ada: Person, database: Database) -> None:
     async with as_owner(database) as conn:
         await conn.execute("ALTER TABLE analytics_consents RENAME TO hidden")
 
@@ -392,7 +394,7 @@ async def test_a_page_past_the_last_one_is_the_last_one(ada: Person) -> None:
     assert "No feeds match this filter." in nothing
 
 
-async def test_nobody_reaches_anothers_feed(app: Litestar, ada: Person, database: Database) -> None:
+async def test_feeds_of_another_user_are_not_reachable(app: Litestar, ada: Person, database: Database) -> None:
     feed = await add(ada)
     async with a_person(app) as bob:
         await bob.register("bob@example.com")

@@ -137,7 +137,7 @@ async def test_the_latest_summary_comes_with_its_time_model_and_number_of_articl
     assert 'hx-post="/summaries"' in part.text
 
 
-async def test_looking_has_no_side_effects(ada: Person, database: Database, clock: MovableClock) -> None:
+async def test_reading_a_summary_has_no_side_effects(ada: Person, database: Database, clock: MovableClock) -> None:
     await with_news(ada, database)
     await ada.part("/summaries/latest")
 
@@ -148,10 +148,10 @@ async def test_looking_has_no_side_effects(ada: Person, database: Database, cloc
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", "/summaries/latest"), ("POST", "/summaries")], ids=["get", "post"]
 )
-async def test_a_stranger_gets_401_and_a_part_that_leads_to_the_door(app: Litestar, method: str, path: str) -> None:
-    async with a_person(app) as stranger:
-        await stranger.open("/auth/register")
-        part = await stranger.send(method, path)
+async def test_without_a_login_summaries_are_401_with_a_link_to_log_in(app: Litestar, method: str, path: str) -> None:
+    async with a_person(app) as visitor:
+        await visitor.open("/auth/register")
+        part = await visitor.send(method, path)
 
     assert part.status_code == 401
     assert 'href="/auth/login"' in part.text
@@ -166,7 +166,7 @@ async def test_a_stranger_gets_401_and_a_part_that_leads_to_the_door(app: Litest
     ],
     ids=["get", "post"],
 )
-async def test_what_we_break_is_500_in_the_seeds_words(
+async def test_server_errors_are_500_with_the_specified_messages(
     ada: Person, database: Database, method: str, path: str, message: str, place: str
 ) -> None:
     await with_news(ada, database)
@@ -183,7 +183,7 @@ async def test_what_we_break_is_500_in_the_seeds_words(
 # Of POST /summaries.
 
 
-async def test_a_new_summary_is_200_with_its_part_and_leaves_a_row_and_an_event(
+async def test_a_new_summary_is_200_and_creates_a_row_and_an_event(
     ada: Person, database: Database, clock: MovableClock
 ) -> None:
     await with_news(ada, database)
@@ -204,7 +204,7 @@ async def test_a_new_summary_is_200_with_its_part_and_leaves_a_row_and_an_event(
     assert event == [({"article_count": 2},)]
 
 
-async def test_the_model_is_asked_as_the_seed_says(
+async def test_the_request_to_the_model_follows_the_specification(
     ada: Person, database: Database, service: Service, options: SummaryOptions
 ) -> None:
     await with_news(ada, database)
@@ -227,7 +227,7 @@ async def test_the_model_is_asked_as_the_seed_says(
     ) in prompt
 
 
-async def test_it_is_of_the_last_24_hours_of_ones_own_feeds_newest_first(
+async def test_a_summary_covers_the_users_feeds_of_24_hours_newest_first(
     app: Litestar, ada: Person, database: Database, service: Service
 ) -> None:
     await follow(ada)
@@ -245,7 +245,9 @@ async def test_it_is_of_the_last_24_hours_of_ones_own_feeds_newest_first(
     assert titles == ["Fresh", "A second older", "Yesterday's edge"]
 
 
-async def test_the_extracted_text_is_preferred_to_the_feeds(ada: Person, database: Database, service: Service) -> None:
+async def test_the_extracted_text_is_preferred_to_that_of_the_feed(
+    ada: Person, database: Database, service: Service
+) -> None:
     await with_news(ada, database)
     async with database.as_system() as conn:
         await conn.execute(
@@ -265,7 +267,7 @@ async def test_the_extracted_text_is_preferred_to_the_feeds(ada: Person, databas
     ]
 
 
-async def test_a_hundred_articles_are_the_most(ada: Person, database: Database, service: Service) -> None:
+async def test_a_summary_has_at_most_a_hundred_articles(ada: Person, database: Database, service: Service) -> None:
     await follow(ada)
     await list_news(database, *(f"Number {number}" for number in range(120)))
 
@@ -276,7 +278,7 @@ async def test_a_hundred_articles_are_the_most(ada: Person, database: Database, 
     assert "100 articles" in part.text
 
 
-async def test_without_articles_it_is_404_in_the_seeds_words_and_nobody_is_asked(
+async def test_without_articles_it_is_404_with_the_specified_message_and_no_request(
     ada: Person, database: Database, service: Service
 ) -> None:
     await follow(ada)
@@ -291,7 +293,7 @@ async def test_without_articles_it_is_404_in_the_seeds_words_and_nobody_is_asked
     assert await scalar(database, "SELECT count(*) FROM summaries") == 0
 
 
-async def test_errors_have_a_place_beside_what_is_there(ada: Person, database: Database) -> None:
+async def test_errors_are_shown_beside_the_summary(ada: Person, database: Database) -> None:
     empty = await ada.part("/summaries/latest")
     await with_news(ada, database)
     full = await ada.send("POST", "/summaries")
@@ -299,7 +301,7 @@ async def test_errors_have_a_place_beside_what_is_there(ada: Person, database: D
     assert all('id="summary-errors"' in part.text for part in (empty, full))
 
 
-async def test_a_failure_is_tried_once_more(ada: Person, database: Database, service: Service) -> None:
+async def test_a_failure_is_retried_once(ada: Person, database: Database, service: Service) -> None:
     await with_news(ada, database)
     service.replies = [Reply(500, refusal(500)), Reply()]
 
@@ -328,7 +330,7 @@ async def test_a_failure_is_tried_once_more(ada: Person, database: Database, ser
     ],
     ids=["500", "502", "429", "401", "402", "inside-200", "400", "404", "html", "odd", "empty", "null"],
 )
-async def test_what_the_service_does_wrong_has_its_status_and_words(
+async def test_errors_of_the_service_have_their_status_and_message(
     ada: Person, database: Database, service: Service, reply: Reply, status: int, message: str
 ) -> None:
     await with_news(ada, database)
@@ -362,9 +364,7 @@ async def test_a_service_that_hangs_is_503(
     assert UNAVAILABLE in part.text
 
 
-async def test_a_service_that_is_not_there_is_503(
-    database: Database, clock: MovableClock, options: SummaryOptions
-) -> None:
+async def test_an_unreachable_service_is_503(database: Database, clock: MovableClock, options: SummaryOptions) -> None:
     app = an_app(database, clock, replace(options, base_url="http://127.0.0.1:9/api/v1"))
     async with a_person(app) as ada:
         await ada.register()
@@ -376,7 +376,7 @@ async def test_a_service_that_is_not_there_is_503(
     assert UNAVAILABLE in part.text
 
 
-async def test_a_failure_leaves_the_summary_that_was_there(ada: Person, database: Database, service: Service) -> None:
+async def test_a_failure_keeps_the_previous_summary(ada: Person, database: Database, service: Service) -> None:
     await with_news(ada, database)
     await ada.send("POST", "/summaries")
     service.replies = [Reply(429, refusal(429))]
@@ -388,7 +388,9 @@ async def test_a_failure_leaves_the_summary_that_was_there(ada: Person, database
     assert UNAVAILABLE in part.text
 
 
-async def test_a_form_without_its_token_makes_nothing(ada: Person, database: Database, service: Service) -> None:
+async def test_a_form_without_a_csrf_token_creates_no_summary(
+    ada: Person, database: Database, service: Service
+) -> None:
     await with_news(ada, database)
     ada.token = ""
 
@@ -399,7 +401,7 @@ async def test_a_form_without_its_token_makes_nothing(ada: Person, database: Dat
 
 
 @pytest.mark.parametrize("cost", [None, "0.1", -1, 1e9, True], ids=["none", "text", "negative", "huge", "bool"])
-async def test_a_cost_that_is_none_is_not_kept(ada: Person, database: Database, service: Service, cost: object) -> None:
+async def test_an_invalid_cost_is_not_stored(ada: Person, database: Database, service: Service, cost: object) -> None:
     await with_news(ada, database)
     service.replies = [Reply(body=completion(cost=cost))]
 
@@ -412,9 +414,7 @@ async def test_a_cost_that_is_none_is_not_kept(ada: Person, database: Database, 
 # What the model writes.
 
 
-async def test_citations_are_links_to_the_articles_it_was_given(
-    ada: Person, database: Database, service: Service
-) -> None:
+async def test_citations_are_links_to_the_given_articles(ada: Person, database: Database, service: Service) -> None:
     await with_news(ada, database)
     service.replies = [Reply(body=completion("It rained [1]. Rates stay [2, 3]. Nothing [9]."))]
 
@@ -427,7 +427,7 @@ async def test_citations_are_links_to_the_articles_it_was_given(
     assert (await ada.open(linked[0][0])).status_code == 200
 
 
-async def test_what_a_model_was_talked_into_does_nothing(ada: Person, database: Database, service: Service) -> None:
+async def test_output_of_the_model_is_sanitised(ada: Person, database: Database, service: Service) -> None:
     await with_news(ada, database)
     evil = (
         "<script>alert(1)</script> [a](javascript:alert(1)) ![p](https://evil.example/p.png) <img src=x onerror=a()>\0"
@@ -444,7 +444,7 @@ async def test_what_a_model_was_talked_into_does_nothing(ada: Person, database: 
     assert not re.search(r'(?:href|src)="(?!/articles/)', part.text)
 
 
-async def test_an_answer_that_was_cut_off_says_so(ada: Person, database: Database, service: Service) -> None:
+async def test_a_truncated_summary_says_so(ada: Person, database: Database, service: Service) -> None:
     await with_news(ada, database)
     service.replies = [Reply(body=completion("It rained and", finish_reason="length"))]
 
@@ -454,7 +454,7 @@ async def test_an_answer_that_was_cut_off_says_so(ada: Person, database: Databas
 # While one is being made.
 
 
-async def test_a_second_click_or_tab_sees_progress_and_buys_nothing(
+async def test_a_second_request_sees_the_progress_and_costs_nothing(
     ada: Person, database: Database, service: Service
 ) -> None:
     await with_news(ada, database)
@@ -480,7 +480,9 @@ async def test_a_second_click_or_tab_sees_progress_and_buys_nothing(
     assert await scalar(database, "SELECT count(*) FROM summaries") == 1
 
 
-async def test_of_many_posts_at_once_one_makes_it(ada: Person, database: Database, service: Service) -> None:
+async def test_of_concurrent_requests_one_creates_the_summary(
+    ada: Person, database: Database, service: Service
+) -> None:
     await with_news(ada, database)
     service.replies = [Reply(hangs=True)]
 
@@ -498,7 +500,7 @@ async def test_of_many_posts_at_once_one_makes_it(ada: Person, database: Databas
     assert await scalar(database, "SELECT count(*) FROM events WHERE event_type = 'summary_generated'") == 1
 
 
-async def test_what_a_dead_process_began_is_given_up_after_three_minutes(
+async def test_a_summary_of_a_dead_process_expires_after_three_minutes(
     ada: Person, database: Database, clock: MovableClock, service: Service
 ) -> None:
     await with_news(ada, database)
@@ -520,7 +522,7 @@ async def test_what_a_dead_process_began_is_given_up_after_three_minutes(
     assert await rows(database, "SELECT status FROM summaries ORDER BY created_at") == [("failed",), ("ready",)]
 
 
-async def test_what_a_clock_that_was_ahead_has_dated_neither_blocks_nor_hides_nor_counts(
+async def test_summaries_dated_in_the_future_are_ignored(
     database: Database, clock: MovableClock, options: SummaryOptions
 ) -> None:
     ahead = clock() + timedelta(days=200)
@@ -549,7 +551,7 @@ async def test_what_a_clock_that_was_ahead_has_dated_neither_blocks_nor_hides_no
     assert found == [("ready", day_before, day_before), ("ready", clock(), clock())]
 
 
-async def test_one_that_is_stopped_does_not_stand_in_the_way(
+async def test_a_cancelled_summary_does_not_block_the_next(
     ada: Person, database: Database, clock: MovableClock, service: Service, options: SummaryOptions
 ) -> None:
     await with_news(ada, database)
@@ -567,7 +569,7 @@ async def test_one_that_is_stopped_does_not_stand_in_the_way(
     assert PROGRESS not in part.text
 
 
-async def test_what_was_paid_for_is_kept_even_when_it_was_given_up(
+async def test_a_late_summary_that_was_paid_for_is_stored(
     ada: Person, database: Database, clock: MovableClock, service: Service
 ) -> None:
     await with_news(ada, database)
@@ -588,7 +590,7 @@ async def test_what_was_paid_for_is_kept_even_when_it_was_given_up(
 # Whose it is.
 
 
-async def test_nobody_sees_anothers_summary_nor_waits_for_it(
+async def test_summaries_of_users_are_independent(
     app: Litestar, ada: Person, database: Database, service: Service
 ) -> None:
     await with_news(ada, database)
@@ -609,9 +611,7 @@ async def test_nobody_sees_anothers_summary_nor_waits_for_it(
     assert made.status_code == 404
 
 
-async def test_row_level_security_hides_and_guards_anothers_rows(
-    ada: Person, app: Litestar, database: Database
-) -> None:
+async def test_row_level_security_protects_rows_of_other_users(ada: Person, app: Litestar, database: Database) -> None:
     await with_news(ada, database)
     await ada.send("POST", "/summaries")
     async with a_person(app) as bob:
@@ -629,7 +629,7 @@ async def test_row_level_security_hides_and_guards_anothers_rows(
 # Without a key.
 
 
-async def test_without_a_key_it_is_made_on_this_machine_and_says_so(
+async def test_without_a_key_the_summary_is_local_and_says_so(
     database: Database, clock: MovableClock, service: Service, options: SummaryOptions
 ) -> None:
     async with a_person(an_app(database, clock, replace(options, api_key=None))) as ada:
@@ -679,7 +679,7 @@ async def test_the_key_never_reaches_a_log_or_a_page(
 # The daily limit.
 
 
-async def test_a_reader_makes_so_many_summaries_a_day_and_is_told_when_the_next_may_be_made(
+async def test_summaries_per_day_are_limited_with_the_time_of_the_next(
     database: Database, clock: MovableClock, options: SummaryOptions, service: Service
 ) -> None:
     app = an_app(database, clock, replace(options, daily_limit=3))
@@ -709,7 +709,7 @@ async def test_a_reader_makes_so_many_summaries_a_day_and_is_told_when_the_next_
     assert len(service.requests) == 5
 
 
-async def test_all_readers_together_ask_the_service_so_often_and_then_get_summaries_of_this_machine(
+async def test_over_the_total_limit_summaries_are_local(
     database: Database, clock: MovableClock, options: SummaryOptions, service: Service
 ) -> None:
     app = an_app(database, clock, replace(options, total_limit=2))
@@ -724,7 +724,7 @@ async def test_all_readers_together_ask_the_service_so_often_and_then_get_summar
     assert len(service.requests) == 2
 
 
-async def test_summaries_that_failed_count_too_since_the_service_was_asked(
+async def test_failed_summaries_count_towards_the_limit(
     database: Database, clock: MovableClock, options: SummaryOptions, service: Service
 ) -> None:
     app = an_app(database, clock, replace(options, daily_limit=2))
@@ -739,7 +739,7 @@ async def test_summaries_that_failed_count_too_since_the_service_was_asked(
     assert len(service.requests) == 4
 
 
-async def test_many_presses_at_once_in_several_processes_make_no_more_than_the_limit(
+async def test_concurrent_requests_in_several_processes_respect_the_limit(
     database: Database, clock: MovableClock, options: SummaryOptions, service: Service
 ) -> None:
     limited = replace(options, daily_limit=2)

@@ -93,7 +93,7 @@ def form(**changed: str) -> dict[str, str]:
     return {**shown, **changed}
 
 
-async def test_the_list_is_honest_when_it_is_empty(operator: Person) -> None:
+async def test_an_empty_list_says_so(operator: Person) -> None:
     page = await operator.open("/admin/sources")
     filtered = await operator.open("/admin/sources?status=auto_disabled&reason=nonsense&host=x&category=y&after=x")
 
@@ -102,7 +102,7 @@ async def test_the_list_is_honest_when_it_is_empty(operator: Person) -> None:
     assert "No sources match this filter." in filtered.text
 
 
-async def test_the_list_goes_on_by_name(operator: Person, database: Database) -> None:
+async def test_the_list_is_paged_by_name(operator: Person, database: Database) -> None:
     async with database.as_system() as conn:
         for n in range(PER_PAGE + 3):
             wanted = Changes(name=f"Same name {n // 10}", feed_url=f"https://{n}.example/feed")
@@ -167,7 +167,7 @@ async def test_a_source_is_added_and_shown(operator: Person, database: Database)
     )
 
 
-async def test_what_is_different_is_changed_and_nothing_else(operator: Person, database: Database) -> None:
+async def test_only_changed_fields_are_changed(operator: Person, database: Database) -> None:
     source = await a_source(database)
     path = f"/admin/sources/{source.id}"
 
@@ -204,7 +204,7 @@ async def test_what_is_different_is_changed_and_nothing_else(operator: Person, d
     }  # fmt: skip
 
 
-async def test_what_is_set_can_be_taken_back(operator: Person, database: Database) -> None:
+async def test_settings_can_be_cleared(operator: Person, database: Database) -> None:
     source = await a_source(database)
     path = f"/admin/sources/{source.id}"
     await operator.send("PATCH", path, **form(category="Science", policy="five", interval_minutes="30"))
@@ -236,7 +236,7 @@ async def test_what_is_set_can_be_taken_back(operator: Person, database: Databas
         ("url", "\0", ""),
     ],
 )
-async def test_nonsense_is_refused_with_a_sentence(
+async def test_invalid_values_are_refused_with_a_message(
     operator: Person, database: Database, field: str, value: str, message: str
 ) -> None:
     source = await a_source(database)
@@ -249,7 +249,7 @@ async def test_nonsense_is_refused_with_a_sentence(
     assert await reread(database, source) == source
 
 
-async def test_a_feed_is_switched_off_with_a_reason_and_on_again(operator: Person, database: Database) -> None:
+async def test_a_feed_is_disabled_with_a_reason_and_enabled(operator: Person, database: Database) -> None:
     source = await a_source(database)
     path = f"/admin/sources/{source.id}"
 
@@ -266,7 +266,7 @@ async def test_a_feed_is_switched_off_with_a_reason_and_on_again(operator: Perso
     assert [one[0] for one in await actions(database)][1:] == [AuditAction.SOURCE_DISABLED, AuditAction.SOURCE_ENABLED]
 
 
-async def test_a_source_that_is_disabled_altogether_is_enabled_too(operator: Person, database: Database) -> None:
+async def test_a_disabled_source_is_enabled_with_its_feed(operator: Person, database: Database) -> None:
     source = await a_source(database)
     path = f"/admin/sources/{source.id}"
     await operator.send("PATCH", path, **{name: value for name, value in form().items() if name != "enabled"})
@@ -278,7 +278,7 @@ async def test_a_source_that_is_disabled_altogether_is_enabled_too(operator: Per
     assert await state_of(database, source) == ("pending", None, 0)
 
 
-async def test_errors_are_reset_and_a_poll_is_asked_for(
+async def test_errors_are_reset_and_a_poll_is_requested(
     operator: Person, database: Database, clock: MovableClock
 ) -> None:
     source = await a_source(database)
@@ -307,7 +307,7 @@ async def test_errors_are_reset_and_a_poll_is_asked_for(
     assert [one[0] for one in await actions(database)][1:] == [AuditAction.SOURCE_RESET, AuditAction.SOURCE_REFRESHED]
 
 
-async def test_all_that_are_off_for_one_reason_are_enabled_at_once(operator: Person, database: Database) -> None:
+async def test_all_sources_disabled_for_one_reason_are_enabled_at_once(operator: Person, database: Database) -> None:
     found = [await a_source(database, f"https://{n}.example/feed", f"Feed {n}") for n in range(3)]
     for source, reason in zip(found, ("not_found", "not_found", "gone"), strict=True):
         await operator.send("POST", f"/admin/sources/{source.id}/disable", reason=reason)
@@ -322,7 +322,7 @@ async def test_all_that_are_off_for_one_reason_are_enabled_at_once(operator: Per
     assert "1 source enabled." in last.text
 
 
-async def test_a_feed_that_was_found_elsewhere_is_adopted(operator: Person, database: Database) -> None:
+async def test_a_found_feed_is_adopted(operator: Person, database: Database) -> None:
     source = await a_source(database)
     elsewhere = "https://example.com/new.xml"
     async with database.as_system() as conn:
@@ -338,7 +338,7 @@ async def test_a_feed_that_was_found_elsewhere_is_adopted(operator: Person, data
     assert "Possible new feed URLs" not in (await operator.open(f"/admin/sources/{source.id}")).text
 
 
-async def test_a_found_feed_with_a_key_is_masked_and_adopted_whole(operator: Person, database: Database) -> None:
+async def test_a_found_feed_with_a_secret_is_masked_and_adopted_unmasked(operator: Person, database: Database) -> None:
     source = await a_source(database)
     elsewhere = "https://example.com/new.xml?key=opensesame"
     async with database.as_system() as conn:
@@ -365,7 +365,7 @@ async def test_a_source_is_deleted(operator: Person, database: Database) -> None
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-async def test_a_source_that_is_not_there_is_not_found(operator: Person, method: str) -> None:
+async def test_an_unknown_source_is_not_found(operator: Person, method: str) -> None:
     fields = form() if method == "PATCH" else {}
 
     assert (await operator.send(method, f"/admin/sources/{UUID(int=7)}", **fields)).status_code == 404
@@ -423,7 +423,7 @@ async def test_a_source_links_to_its_urls_and_its_log_entries(operator: Person) 
     assert other.status_code == 204
 
 
-async def test_a_server_that_asks_no_sites_says_so(operator: Person, database: Database) -> None:
+async def test_a_server_without_outgoing_requests_says_so(operator: Person, database: Database) -> None:
     source = await a_source(database)
 
     answer = await operator.send("POST", f"/admin/sources/{source.id}/test")
@@ -431,7 +431,7 @@ async def test_a_server_that_asks_no_sites_says_so(operator: Person, database: D
     assert (answer.status_code, "makes no outgoing requests" in answer.text) == (400, True)
 
 
-async def test_a_test_shows_what_a_poll_would_find_and_keeps_nothing(database: Database, clock: MovableClock) -> None:
+async def test_a_test_shows_the_result_of_a_poll_and_stores_nothing(database: Database, clock: MovableClock) -> None:
     async with (
         Zoo() as zoo,
         Client(user_agent="Headwater/test", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client,

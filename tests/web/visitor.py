@@ -1,4 +1,4 @@
-"""A person with a browser, as far as requests go: cookies are kept, forms carry their token."""
+"""A browser of a user: cookies are kept, forms have their CSRF token."""
 
 import re
 from collections.abc import AsyncIterator
@@ -63,13 +63,13 @@ class Person:
 
 
 async def setup_code_of(database: Database) -> str:
-    """What somebody who can read the console types when they make the first account from elsewhere."""
+    """The set-up code, which the first registration from another machine needs."""
     async with database.as_system() as conn:
         return await current_setup_code(conn)
 
 
 @asynccontextmanager
 async def a_person(app: Litestar) -> AsyncIterator[Person]:
-    """Somebody who opens this app on the machine it runs on."""
+    """A user who opens this app on the machine it runs on."""
     async with visit(app, "http://127.0.0.1:8000") as client:
         yield Person(client)

@@ -27,12 +27,8 @@ def documentation_routes(routes: Sequence[Router]) -> Router:
 
     @get(["/", "/docs"], sync_to_thread=False)
     def as_page() -> Template:
-        context = {
-            "about": " ".join(document()["info"]["description"].split()),
-            "operations": list(_operations(document())),
-            "types": PROBLEM_TYPES,
-        }
-        return Template("api.html", context=context)
+        about, operations = " ".join(document()["info"]["description"].split()), list(_operations(document()))
+        return Template("api.html", context={"about": about, "operations": operations, "types": PROBLEM_TYPES})
 
     return Router(API, route_handlers=[as_json, as_page], include_in_schema=False)
 

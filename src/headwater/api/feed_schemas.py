@@ -15,6 +15,7 @@ from headwater.sources.custom.types import FeedSubmission, ModerationStatus, Pro
 from headwater.sources.types import CATEGORY_MAX, NAME_MAX
 from headwater.urls import MAX_LENGTH, masked
 
+HTTP = r"^[Hh][Tt][Tt][Pp][Ss]?://"
 Id = Annotated[UUID, Field(description="The source's id.")]
 Category = Annotated[str | None, Field(description="Its category.")]
 # Dataclasses of the sources package have `interval_minutes`, `status` and `decided_by_name`.
@@ -33,15 +34,7 @@ class ProposedFeed(RequestModel):
     """A feed to suggest for all users."""
 
     name: Annotated[str, Field(min_length=1, max_length=NAME_MAX, pattern=PLAIN)]
-    url: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=MAX_LENGTH,
-            pattern=r"^[Hh][Tt][Tt][Pp][Ss]?://",
-            description="The URL of the feed.",
-        ),
-    ]
+    url: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, pattern=HTTP, description="The URL of the feed.")]
     category: Annotated[
         Annotated[str, Field(max_length=CATEGORY_MAX, pattern=PLAIN)] | None, Field(description="Its category.")
     ] = None
@@ -185,18 +178,12 @@ class BlockedDomains(ResponseModel):
 def moderated_feed(one: FeedSubmission, hints: Hints) -> ModeratedFeed:
     """A suggestion with its submitter, duplicates and scores."""
     blocked, score = hints.blocked.get(one.id), hints.scores[one.id]
-    values = {field.name: getattr(one, field.name) for field in fields(one)} | {"submitted_at": one.submitted_at}
-    return ModeratedFeed.model_validate(
-        values
-        | {
-            "submitter": one,
-            "similar": hints.likenesses.get(one.id, ()),
-            "blocked_domain": blocked.domain if blocked else None,
-            "domain": hints.domains[one.id],
-            "spam_score": score.points,
-            "spam_signals": score.signals,
-        }
-    )
+    values = {field.name: getattr(one, field.name) for field in fields(one)} | {
+        "submitted_at": one.submitted_at, "submitter": one, "similar": hints.likenesses.get(one.id, ()),
+        "blocked_domain": blocked.domain if blocked else None, "domain": hints.domains[one.id],
+        "spam_score": score.points, "spam_signals": score.signals,
+    }  # fmt: skip
+    return ModeratedFeed.model_validate(values)
 
 
 REQUESTS = (ProposedFeed, Rejection, DomainToBlock)

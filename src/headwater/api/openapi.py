@@ -31,28 +31,14 @@ Errors are `application/problem+json` (RFC 9457): `type` links to the documentat
 ALWAYS: Sequence[int] = (400, 401, 403, 414, 422, 429, 500, 503)  # 400 and 414: `asgi/guard.py`
 # Examples by name, else by format or type; a nullable field without one is null.
 EXAMPLES = {
-    "name": "Harbour News",
-    "title": "Harbour News",
-    "url": schemas.EXAMPLE_FEED,
-    "feed_url": schemas.EXAMPLE_FEED,
-    "site_url": "https://news.example/",
-    "host": "news.example",
-    "domain": "news.example",
-    "email": "ada@example.com",
-    "blocked_by": "mo@example.com",
-    "category": "Technology",
-    "format": "rss20",
-    "reputation": "good",
-    "reason": "It only repeats what other sites write.",
-    "refresh_interval_minutes": 60,
-    "feed_poll_interval_minutes": 60,
-    "selectors": {"title": ["h1"]},
-    "article_url_patterns": ["/news/"],
-    "date-time": "2026-11-15T09:00:00Z",
-    "uuid": "01935c8e-7a3b-7cc0-98d4-5b6f6e6b2f10",
-    "integer": 1,
-    "string": "…",
-}
+    "name": "Harbour News", "title": "Harbour News", "url": schemas.EXAMPLE_FEED, "feed_url": schemas.EXAMPLE_FEED,
+    "site_url": "https://news.example/", "host": "news.example", "domain": "news.example",
+    "email": "ada@example.com", "blocked_by": "mo@example.com", "category": "Technology", "format": "rss20",
+    "reputation": "good", "reason": "It only repeats what other sites write.",
+    "refresh_interval_minutes": 60, "feed_poll_interval_minutes": 60,
+    "selectors": {"title": ["h1"]}, "article_url_patterns": ["/news/"],
+    "date-time": "2026-11-15T09:00:00Z", "uuid": "01935c8e-7a3b-7cc0-98d4-5b6f6e6b2f10", "integer": 1, "string": "…",
+}  # fmt: skip
 ERROR_EXAMPLES = {
     400: "The query contains the character U+0000, which is not allowed.",
     401: "Missing token.",
@@ -88,7 +74,7 @@ def describe(routes: Sequence[Router]) -> OpenApi:
     # they lack constraints of the models.
     app = Litestar(
         routes,
-        dependencies=provide(database=None, clock=None, inspector=None, quotas=None),
+        dependencies=provide(call=None, database=None, clock=None, inspector=None, quotas=None),
         openapi_config=OpenAPIConfig(
             title="Headwater",
             version=__version__,
@@ -188,13 +174,7 @@ def _add_errors(path: str, operation: OpenApi, declared: Sequence[int]) -> None:
 
 def _error_response(status: int) -> OpenApi:
     example = problem(status, ERROR_EXAMPLES[status]).content
-    response: OpenApi = {
-        "description": PROBLEM_TYPES[status].title,
-        "content": {
-            MEDIA_TYPE: {
-                "schema": {"$ref": REF.format(model="Problem")},
-                "example": TypeAdapter(Problem).dump_python(example, mode="json"),
-            }
-        },
-    }
+    shown = TypeAdapter(Problem).dump_python(example, mode="json")
+    content = {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}, "example": shown}}
+    response: OpenApi = {"description": PROBLEM_TYPES[status].title, "content": content}
     return response | ({"headers": HEADERS[status]} if status in HEADERS else {})

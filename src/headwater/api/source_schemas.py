@@ -100,28 +100,20 @@ class _SourceFields(_ChangesModel):
 
     @property
     def changes(self) -> Changes:
+        selectors = self._sent("selectors", dict[str, Sequence[str]]())
+        lines = [f"{part}={one}" for part, given in (selectors or {}).items() for one in given]  # as in a form
+        overrides = SourceOverrides(
+            site=self._sent("url", ""), sitemap=self._sent("sitemap_url", ""), mode=self.ingestion_mode,
+            patterns=self._sent("article_url_patterns", ()), selectors=None if selectors is None else lines,
+            external_links=self.external_links, max_depth=self.max_depth, budget=self._sent("page_budget", 0),
+            delay=_duration(self._sent("min_delay_ms", 0), MILLISECOND), priority=self.priority,
+        )  # fmt: skip
         return Changes(
-            name=self.name,
-            feed_url=self.feed_url,
-            category=self._sent("category", ""),
-            policy=self._sent("policy", ""),
-            interval=_duration(self._sent("feed_poll_interval_minutes", 0), MINUTE),
-            is_system=self.is_system,
-            is_critical=self.is_critical,
-            enabled=self.enabled,
-            overrides=SourceOverrides(
-                site=self._sent("url", ""),
-                sitemap=self._sent("sitemap_url", ""),
-                mode=self.ingestion_mode,
-                patterns=self._sent("article_url_patterns", ()),
-                selectors=_as_lines(self._sent("selectors", dict[str, Sequence[str]]())),
-                external_links=self.external_links,
-                max_depth=self.max_depth,
-                budget=self._sent("page_budget", 0),
-                delay=_duration(self._sent("min_delay_ms", 0), MILLISECOND),
-                priority=self.priority,
-            ),
-        )
+            name=self.name, feed_url=self.feed_url, category=self._sent("category", ""),
+            policy=self._sent("policy", ""), is_system=self.is_system, is_critical=self.is_critical,
+            interval=_duration(self._sent("feed_poll_interval_minutes", 0), MINUTE), enabled=self.enabled,
+            overrides=overrides,
+        )  # fmt: skip
 
 
 class NewSource(_SourceFields):
@@ -216,14 +208,10 @@ class SourceListResponse(ResponseModel):
 class NewFeed(RequestModel):
     """A new system feed (seed 003)."""
 
-    model_config = with_example(
-        {
-            "name": "New Tech Feed",
-            "url": "https://example.com/feed.xml",
-            "category": "Technology",
-            "refresh_interval_minutes": 60,
-        }
-    )
+    model_config = with_example({
+        "name": "New Tech Feed", "url": "https://example.com/feed.xml", "category": "Technology",
+        "refresh_interval_minutes": 60,
+    })  # fmt: skip
 
     name: Annotated[Text, Field(max_length=NAME_MAX, description="Its name.")]
     url: Annotated[Address, Field(description="The URL of the feed.")]
@@ -232,13 +220,8 @@ class NewFeed(RequestModel):
 
     @property
     def changes(self) -> Changes:
-        return Changes(
-            name=self.name,
-            feed_url=self.url,
-            category=self.category,
-            interval=_duration(self.refresh_interval_minutes, MINUTE),
-            is_system=True,
-        )
+        interval = _duration(self.refresh_interval_minutes, MINUTE)
+        return Changes(name=self.name, feed_url=self.url, category=self.category, interval=interval, is_system=True)
 
 
 class FeedChanges(_ChangesModel):
@@ -257,12 +240,9 @@ class FeedChanges(_ChangesModel):
     @property
     def changes(self) -> Changes:
         return Changes(
-            name=self.name,
-            feed_url=self.url,
-            category=self._sent("category", ""),
+            name=self.name, feed_url=self.url, category=self._sent("category", ""), enabled=self.is_active,
             interval=_duration(self._sent("refresh_interval_minutes", 0), MINUTE),
-            enabled=self.is_active,
-        )
+        )  # fmt: skip
 
 
 class FeedResponse(ResponseModel):
@@ -312,11 +292,6 @@ class ImportReport(ResponseModel):
 
 def _duration(given: int | None, unit: timedelta) -> timedelta | None:
     return None if given is None else given * unit
-
-
-def _as_lines(selectors: Mapping[str, Sequence[str]] | None) -> Sequence[str] | None:
-    """As in a form: `title=h1`."""
-    return None if selectors is None else [f"{part}={one}" for part, given in selectors.items() for one in given]
 
 
 REQUESTS = (NewSource, SourceChanges, DisableRequest, NewFeed, FeedChanges, ImportedFeeds)

@@ -1,8 +1,9 @@
-"""What handlers of pages and of the API share: short names of types, the actor, one source, and cursors."""
+"""What handlers of pages and of the API share: the context of a call, one source, and cursors."""
 
 import base64
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -10,8 +11,8 @@ from uuid import UUID
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.di import NamedDependency, Provide
+from litestar.response import Template
 
-from headwater.accounts.types import User
 from headwater.audit.types import API_TOKEN, Actor
 from headwater.db import Connection, Database
 from headwater.errors import Invalid
@@ -38,10 +39,49 @@ def provide(**values: object) -> dict[str, Provide]:
     return {name: always(value) for name, value in values.items()}
 
 
-def actor_of(connection: AnyConnection) -> Actor:
-    """The logged-in user, or the operator's API token; for the audit log."""
-    user: User | None = connection.user
-    return Actor(user.id, user.email) if user else API_TOKEN
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """A request with what its handler needs: who sent it, the database and the clock."""
+
+    request: AnyRequest
+    database: Database
+    clock: Clock
+
+    @property
+    def user(self) -> Any:  # noqa: ANN401  a User where the route requires a login, else User or None
+        return self.request.user
+
+    @property
+    def actor(self) -> Actor:
+        """The logged-in user, or the operator's API token; for the audit log."""
+        return Actor(self.user.id, self.user.email) if self.user else API_TOKEN
+
+    @property
+    def now(self) -> datetime:
+        return self.clock()
+
+    @property
+    def is_htmx(self) -> bool:
+        """Whether htmx sent the request, and takes a fragment."""
+        return "hx-request" in self.request.headers
+
+    def page(
+        self, name: str, /, *, status_code: int = 200, headers: dict[str, str] | None = None, **values: object
+    ) -> Template:
+        """A template with the user, the time and these values."""
+        context = {"user": self.user, "now": self.now, **values}
+        return Template(name, context=context, status_code=status_code, headers=headers)
+
+    def as_user(self) -> AbstractAsyncContextManager[Connection]:
+        """A transaction with the rows of the logged-in user."""
+        return self.database.as_user(self.user.id)
+
+
+Call = NamedDependency[CallContext]
+
+
+def make_call(request: AnyRequest, database: Db, clock: Now) -> CallContext:
+    return CallContext(request, database, clock)
 
 
 @asynccontextmanager

@@ -23,12 +23,9 @@ MaxEntries = Annotated[int | None, typer.Option(help="Maximum entries of a feed.
 
 
 def parse(
-    given: Given,
-    base_url: BaseUrl = None,
-    content_type: ContentType = None,
-    max_entries: MaxEntries = None,
-    as_json: AsJson = False,
-) -> None:
+    given: Given, base_url: BaseUrl = None, content_type: ContentType = None, max_entries: MaxEntries = None,
+    as_json: AsJson = False
+) -> None:  # fmt: skip
     """Parse feeds and show what is found in them. Exits with 1 when one cannot be read.
 
     With --json, one object a line: the feed and its entries, or `error` and `reason`. Durations are in seconds.

@@ -77,11 +77,7 @@ def fragment(
         return respond(request, 500, "refusal.html", message=broken)
 
     handlers: dict[type[Exception], Callable[[AnyRequest, Any], Template]] = {
-        InvalidFeed: invalid_feed,
-        AlreadySubscribed: already_subscribed,
-        NotLoggedIn: not_logged_in,
-        ValidationException: invalid_query,
-        HeadwaterError: other_error,
-        Exception: bug,
-    }
+        InvalidFeed: invalid_feed, AlreadySubscribed: already_subscribed, NotLoggedIn: not_logged_in,
+        ValidationException: invalid_query, HeadwaterError: other_error, Exception: bug,
+    }  # fmt: skip
     return method(path, status_code=status_code, exception_handlers=handlers, **options)

@@ -18,13 +18,9 @@ REASONS = {
     FailureClass.SSRF_BLOCKED: "Blocked address",
 }
 _STEPS = (
-    (timedelta(days=365), "year"),
-    (timedelta(days=30), "month"),
-    (timedelta(days=1), "day"),
-    (timedelta(hours=1), "hour"),
-    (timedelta(minutes=1), "minute"),
-    (timedelta(seconds=1), "second"),
-)
+    (timedelta(days=365), "year"), (timedelta(days=30), "month"), (timedelta(days=1), "day"),
+    (timedelta(hours=1), "hour"), (timedelta(minutes=1), "minute"), (timedelta(seconds=1), "second"),
+)  # fmt: skip
 
 
 def since(then: datetime, now: datetime) -> str:

@@ -6,15 +6,10 @@ from litestar.exceptions import ValidationException
 
 from headwater.analytics import store
 from headwater.analytics.types import ConsentAnswer, ReaderAction
-from headwater.asgi.handlers import AnyConnection, AnyRequest
+from headwater.asgi.handlers import AnyConnection, CallContext
 from headwater.db import Connection
 from headwater.errors import Invalid
-from headwater.types import ArticleId, Clock
-
-
-def is_htmx(request: AnyRequest) -> bool:
-    """Whether htmx sent the request, and takes a fragment."""
-    return "hx-request" in request.headers
+from headwater.types import ArticleId
 
 
 def parse_number(text: str, *, digits: int = 6) -> int | None:
@@ -54,9 +49,7 @@ async def is_counted(conn: Connection, connection: AnyConnection) -> bool:
     return not opts_out(connection) and await store.find_answer(conn) is ConsentAnswer.YES
 
 
-async def record(
-    conn: Connection, connection: AnyConnection, article_id: ArticleId, action: ReaderAction, clock: Clock
-) -> None:
+async def record(conn: Connection, call: CallContext, article_id: ArticleId, action: ReaderAction) -> None:
     """Record what the user did with an article, if they consented."""
-    if not opts_out(connection):
-        await store.record(conn, article_id=article_id, action=action, now=clock())
+    if not opts_out(call.request):
+        await store.record(conn, article_id=article_id, action=action, now=call.now)

@@ -7,7 +7,7 @@ from litestar import Router, delete, get, patch, post
 from litestar.params import JSONBody, QueryParameter
 
 from headwater.api.parameters import ByCategory, BySourceText, BySystem, Cursor, Limit, PathId, read_cursor
-from headwater.api.routes.sources import CONFLICTS, as_field_errors
+from headwater.api.routes.sources import CONFLICTS, as_field_errors, create_source, find_source, list_page, operate_on
 from headwater.api.source_schemas import (
     FeedChanges,
     FeedListResponse,
@@ -16,13 +16,12 @@ from headwater.api.source_schemas import (
     ImportReport,
     NewFeed,
 )
-from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, encode_cursor, open_source
+from headwater.asgi.handlers import Call, encode_cursor, open_source
+from headwater.audit.types import Actor
 from headwater.db import Connection
 from headwater.sources import operate
 from headwater.sources.catalogue import CatalogueFeed, CatalogueLine, LineFate, load
-from headwater.sources.store import details
-from headwater.sources.types import SourceFilter, SourceOrder, SourcePlace
-from headwater.types import Clock, SourceId
+from headwater.sources.types import Source, SourceFilter, SourceOrder, SourcePlace
 
 ByActive = Annotated[bool | None, QueryParameter(description="Only active, or only inactive feeds.")]
 FetchedBefore = Annotated[
@@ -38,18 +37,10 @@ NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # in cursors: a source without a succe
 
 @get("/sources", operation_id="listFeeds")
 async def list_feeds(
-    database: Db,
-    clock: Now,
-    is_active: ByActive = None,
-    is_system: BySystem = None,
-    category: ByCategory = None,
-    q: BySourceText = None,
-    last_fetched_before: FetchedBefore = None,
-    min_error_count: ByErrors = None,
-    order: Order = SourceOrder.NEWEST,
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> FeedListResponse:
+    call: Call, is_active: ByActive = None, is_system: BySystem = None, category: ByCategory = None,
+    q: BySourceText = None, last_fetched_before: FetchedBefore = None, min_error_count: ByErrors = None,
+    order: Order = SourceOrder.NEWEST, cursor: Cursor = None, limit: Limit = 50
+) -> FeedListResponse:  # fmt: skip
     """List feeds, newest first. `q` finds a feed by its URL."""
     if last_fetched_before is not None and last_fetched_before.tzinfo is None:
         last_fetched_before = last_fetched_before.replace(tzinfo=UTC)
@@ -57,90 +48,67 @@ async def list_feeds(
         is_active=is_active, is_system=is_system, category=category, text=q, fetched_before=last_fetched_before,
         errors_min=min_error_count, order=order,
     )  # fmt: skip
-    after = _place_after(cursor)
-    async with database.as_system() as conn:
-        found = await details.list_details(conn, wanted=wanted, now=clock(), after=after, limit=limit + 1)
-    last = found[limit - 1] if len(found) > limit else None
-    return FeedListResponse(
-        sources=[FeedResponse.model_validate(one) for one in found[:limit]],
-        next_cursor=encode_cursor(last.last_succeeded_at or NEVER, last.id) if last else None,
-    )
+    place = read_cursor(cursor or None)
+    after = SourcePlace(place[1], None if place[0] == NEVER else place[0]) if place else None
+    found, last = await list_page(call, wanted, after, limit)
+    next_cursor = encode_cursor(last.last_succeeded_at or NEVER, last.id) if last else None
+    return FeedListResponse(sources=[FeedResponse.model_validate(one) for one in found], next_cursor=next_cursor)
 
 
 @post("/sources", operation_id="createFeed", opt=CONFLICTS)
-async def create(request: AnyRequest, database: Db, clock: Now, data: JSONBody[NewFeed]) -> FeedResponse:
+async def create(call: Call, data: JSONBody[NewFeed]) -> FeedResponse:
     """Add a system feed. It is fetched at once."""
-    async with database.as_system() as conn:
-        with as_field_errors(url=data.url):
-            source = await operate.create(conn, wanted=data.changes, actor=actor_of(request), now=clock())
-        return await _response(conn, source.id, clock)
+    with as_field_errors(url=data.url):
+        return FeedResponse.model_validate(await create_source(call, data.changes))
 
 
 @post("/sources/import", operation_id="importFeeds", status_code=200)
-async def import_feeds(request: AnyRequest, database: Db, clock: Now, data: JSONBody[ImportedFeeds]) -> ImportReport:
+async def import_feeds(call: Call, data: JSONBody[ImportedFeeds]) -> ImportReport:
     """Import system feeds. Known feeds are updated, but not enabled, so that it can be repeated."""
     feeds = (CatalogueFeed(**feed.model_dump()) for feed in data.sources)
     lines = [CatalogueLine(number, feed) for number, feed in enumerate(feeds, start=1)]
-    report = await load(database, clock, lines=lines, origin="the API", actor=actor_of(request))
+    report = await load(call.database, call.clock, lines=lines, origin="the API", actor=call.actor)
     return ImportReport.model_validate({fate.value: report.counts[fate] for fate in LineFate} | {"lines": report.lines})
 
 
 @get("/sources/{source_id:uuid}", operation_id="findFeed")
-async def find(database: Db, clock: Now, source_id: PathId) -> FeedResponse:
+async def find(call: Call, source_id: PathId) -> FeedResponse:
     """Show a feed."""
-    async with database.as_system() as conn:
-        return await _response(conn, SourceId(source_id), clock)
+    return FeedResponse.model_validate(await find_source(call, source_id))
 
 
 @patch("/sources/{source_id:uuid}", operation_id="changeFeed", opt=CONFLICTS)
-async def change(
-    request: AnyRequest, database: Db, clock: Now, source_id: PathId, data: JSONBody[FeedChanges]
-) -> FeedResponse:
+async def change(call: Call, source_id: PathId, data: JSONBody[FeedChanges]) -> FeedResponse:
     """Change a feed. A new URL clears its errors and is fetched at once."""
-    actor, now = actor_of(request), clock()
-    async with open_source(database, source_id) as (conn, source):
-        with as_field_errors(url=data.url):
-            changed = await operate.change(conn, source, wanted=data.changes, actor=actor, now=now)
+
+    async def change_and_enable(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
+        changed = await operate.change(conn, source, wanted=data.changes, actor=actor, now=now)
         if data.is_active:
             await operate.enable(conn, changed, actor=actor, now=now)
-        return await _response(conn, source.id, clock)
+
+    with as_field_errors(url=data.url):
+        return FeedResponse.model_validate(await operate_on(call, source_id, change_and_enable))
 
 
 @delete("/sources/{source_id:uuid}", operation_id="deleteFeed")
-async def remove(request: AnyRequest, database: Db, clock: Now, source_id: PathId) -> None:
+async def remove(call: Call, source_id: PathId) -> None:
     """Delete a feed, and the articles that no other source lists."""
-    async with open_source(database, source_id) as (conn, source):
-        await operate.delete(conn, source, actor=actor_of(request), now=clock())
+    async with open_source(call.database, source_id) as (conn, source):
+        await operate.delete(conn, source, actor=call.actor, now=call.now)
 
 
 @post("/sources/{source_id:uuid}/refresh", operation_id="refreshFeed", status_code=202, opt=CONFLICTS)
-async def refresh(request: AnyRequest, database: Db, clock: Now, source_id: PathId) -> FeedResponse:
+async def refresh(call: Call, source_id: PathId) -> FeedResponse:
     """Fetch a feed as soon as its host allows, even if it is not due."""
-    async with open_source(database, source_id) as (conn, source):
-        await operate.refresh(conn, source, actor=actor_of(request), now=clock())
-        return await _response(conn, source.id, clock)
+    return FeedResponse.model_validate(await operate_on(call, source_id, operate.refresh))
 
 
 @post("/sources/{source_id:uuid}/reset-errors", operation_id="resetErrors", status_code=200)
-async def reset_errors(request: AnyRequest, database: Db, clock: Now, source_id: PathId) -> FeedResponse:
+async def reset_errors(call: Call, source_id: PathId) -> FeedResponse:
     """Clear a feed's `error_count` and `last_error_message`. It stays enabled or disabled."""
-    async with open_source(database, source_id) as (conn, source):
-        await operate.reset_errors(conn, source, actor=actor_of(request), now=clock())
-        return await _response(conn, source.id, clock)
+    return FeedResponse.model_validate(await operate_on(call, source_id, operate.reset_errors))
 
 
 admin_source_routes = Router(
     "/", route_handlers=[list_feeds, create, import_feeds, find, change, remove, refresh, reset_errors]
 )
-
-
-def _place_after(cursor: str | None) -> SourcePlace | None:
-    found = read_cursor(cursor or None)
-    if found is None:
-        return None
-    at, source_id = found
-    return SourcePlace(source_id, None if at == NEVER else at)
-
-
-async def _response(conn: Connection, source_id: SourceId, clock: Clock) -> FeedResponse:
-    return FeedResponse.model_validate(await details.find_details(conn, source_id=source_id, now=clock()))

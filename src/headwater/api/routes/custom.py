@@ -13,7 +13,7 @@ from headwater.accounts.types import Role, User
 from headwater.api.feed_schemas import ProposedFeed, SuggestedFeed, SuggestedFeeds
 from headwater.api.parameters import Cursor, Limit, PathId, read_cursor
 from headwater.asgi.errors import Fault, Problem, problem, retry_header
-from headwater.asgi.handlers import AnyRequest, Db, Now, encode_cursor
+from headwater.asgi.handlers import AnyRequest, Call, CallContext, encode_cursor
 from headwater.errors import FeedTaken, Forbidden, InvalidProposal, TooManyAttempts, Unavailable
 from headwater.sources.custom import store as custom_store
 from headwater.sources.custom.inspect import Inspector
@@ -34,9 +34,7 @@ class FeedTakenProblem(Problem):
 
 @post("/", operation_id="suggestFeed", opt={"role": Role.READER, "refusals": (409, 429)})
 async def suggest(
-    request: AnyRequest,
-    database: Db,
-    clock: Now,
+    call: Call,
     inspector: NamedDependency[Inspector | None],
     quotas: NamedDependency[Quotas],
     data: JSONBody[ProposedFeed],
@@ -45,17 +43,17 @@ async def suggest(
 
     Suggestions of users with 10 or more karma are approved automatically; others wait for a moderator.
     """
-    user = _user(request)
+    user = _user(call)
     if inspector is None:
         raise Unavailable("Feeds cannot be checked on this server.")
-    feed = await submit(database, inspector, clock, user=user, proposal=data.proposal, quotas=quotas)
+    feed = await submit(call.database, inspector, call.clock, user=user, proposal=data.proposal, quotas=quotas)
     return SuggestedFeed.model_validate(feed)
 
 
 @get("/", operation_id="listSuggestedFeeds", opt={"role": Role.READER})
-async def list_own(request: AnyRequest, database: Db, cursor: Cursor = None, limit: Limit = 50) -> SuggestedFeeds:
+async def list_own(call: Call, cursor: Cursor = None, limit: Limit = 50) -> SuggestedFeeds:
     """List the caller's suggestions, newest first."""
-    async with database.as_user(_user(request).id) as conn:
+    async with call.database.as_user(_user(call).id) as conn:
         found = await custom_store.list_own(conn, after=read_cursor(cursor), limit=limit + 1)
     shown = found[:limit]
     follows = encode_cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None
@@ -63,18 +61,18 @@ async def list_own(request: AnyRequest, database: Db, cursor: Cursor = None, lim
 
 
 @delete("/{feed_id:uuid}", operation_id="withdrawFeed", opt={"role": Role.READER, "refusals": (409,)})
-async def withdraw_feed(request: AnyRequest, database: Db, clock: Now, feed_id: PathId) -> None:
+async def withdraw_feed(call: Call, feed_id: PathId) -> None:
     """Withdraw a suggestion that no moderator has decided on."""
-    user, now = _user(request), clock()
-    async with database.as_system() as conn:
+    user, now = _user(call), call.now
+    async with call.database.as_system() as conn:
         await withdraw(conn, user=user, source_id=SourceId(feed_id), now=now)
         await leave_unwanted(conn, [SourceId(feed_id)], now)
 
 
-def _user(request: AnyRequest) -> User:
-    if request.user is None:
+def _user(call: CallContext) -> User:
+    if call.user is None:
         raise Forbidden("The operator's token has no user. Use a token from an account page.")
-    return request.user
+    return call.user
 
 
 def respond_to_proposal(_request: AnyRequest, error: InvalidProposal) -> Response[Problem]:

@@ -1,6 +1,7 @@
 """/api/v1/frontier: list, submit, retry and delete URLs."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -21,14 +22,14 @@ from headwater.api.schemas import (
     UrlResponse,
     field_error,
 )
-from headwater.asgi.handlers import Db, Now, encode_cursor
+from headwater.asgi.handlers import Call, Db, encode_cursor
 from headwater.db import Connection
 from headwater.errors import UrlNotFound
 from headwater.frontier.retrying import retry_matching
 from headwater.frontier.store import changes, listing, queue
 from headwater.frontier.types import Fate, Origin, Status, Submission, Submitted, UrlFilter
 from headwater.sources.store.sources import list_labels
-from headwater.types import Clock, PageCursor, SourceId
+from headwater.types import PageCursor, SourceId
 
 BATCH = 5_000
 RETRY_PAGES = 20  # of a thousand URLs each, per request
@@ -41,76 +42,69 @@ ByText = Annotated[str | None, text_filter("Only with this text in the URL.")]
 
 @get("/", operation_id="listUrls")
 async def list_urls(
-    database: Db,
-    clock: Now,
-    status: ByStatus = None,
-    source_id: BySource = None,
-    host: ByHost = None,
-    origin: ByOrigin = None,
-    q: ByText = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> FrontierPage:
+    call: Call, status: ByStatus = None, source_id: BySource = None, host: ByHost = None,
+    origin: ByOrigin = None, q: ByText = None, cursor: Cursor = None, limit: Limit = 50
+) -> FrontierPage:  # fmt: skip
     """List URLs, newest first."""
     wanted = UrlFilter(status, SourceId(source_id) if source_id else None, host, origin, q)
     after = read_cursor(cursor)
-    async with database.transaction() as conn:
-        found = await listing.list_urls(conn, wanted=wanted, now=clock(), after=after, limit=limit)
-        total = await listing.count_urls(conn, wanted=wanted, now=clock())
+    async with call.database.transaction() as conn:
+        found = await listing.list_urls(conn, wanted=wanted, now=call.now, after=after, limit=limit)
+        total = await listing.count_urls(conn, wanted=wanted, now=call.now)
     return FrontierPage.model_validate(
         {"urls": found.urls, "total": total.urls, "total_is_exact": total.is_exact, "next_cursor": _cursor(found.next)}
     )
 
 
 @get("/stats", operation_id="frontierStats")
-async def stats(database: Db, clock: Now) -> FrontierStatsResponse:
+async def stats(call: Call) -> FrontierStatsResponse:
     """Count URLs by status and by source. It reads counters, so it is fast with any number of URLs."""
-    async with database.transaction() as conn:
-        return FrontierStatsResponse.of(await listing.stats(conn, now=clock()))
+    async with call.database.transaction() as conn:
+        return FrontierStatsResponse.of(await listing.stats(conn, now=call.now))
 
 
 @get("/{url_id:uuid}", operation_id="findUrl")
-async def find(database: Db, clock: Now, url_id: PathId) -> UrlResponse:
+async def find(call: Call, url_id: PathId) -> UrlResponse:
     """Show one URL."""
-    async with database.transaction() as conn:
-        found = await listing.find(conn, id=url_id, now=clock())
+    async with call.database.transaction() as conn:
+        found = await listing.find(conn, id=url_id, now=call.now)
     if found is None:
         raise UrlNotFound(url_id)
     return UrlResponse.model_validate(found)
 
 
 @post("/submit", operation_id="submitUrl", status_code=200)
-async def submit(database: Db, clock: Now, data: JSONBody[SubmittedUrl]) -> SubmitResult:
+async def submit(call: Call, data: JSONBody[SubmittedUrl]) -> SubmitResult:
     """Submit a URL. A known URL is not queued twice, so that a request can be repeated."""
-    async with database.transaction() as conn:
+    async with call.database.transaction() as conn:
         if data.source_id and not await list_labels(conn, source_ids=[SourceId(data.source_id)]):
             raise field_error("body", "source_id", "source not found")
-        [submitted] = await queue.submit(conn, submissions=[_submission(data)], now=clock())
+        [submitted] = await queue.submit(conn, submissions=[_submission(data)], now=call.now)
     if submitted.fate is Fate.INVALID:
         raise field_error("body", "url", submitted.reason or "cannot be fetched")
     return _result(submitted)
 
 
 @post("/submit/bulk", operation_id="submitUrls", status_code=200, request_max_body_size=BULK_BYTES)
-async def submit_bulk(database: Db, clock: Now, data: JSONBody[SubmittedUrls]) -> SubmitResults:
+async def submit_bulk(call: Call, data: JSONBody[SubmittedUrls]) -> SubmitResults:
     """Submit several URLs. Each has its own result; invalid ones do not affect the others."""
     read = data.read()
     results: list[SubmitResult] = []
     for start in range(0, len(read), BATCH):
-        async with database.transaction() as conn:
-            results += await _submit_batch(conn, read[start : start + BATCH], clock)
+        async with call.database.transaction() as conn:
+            results += await _submit_batch(conn, read[start : start + BATCH], call.now)
     return SubmitResults.of(results)
 
 
 @post("/retry", operation_id="retryUrls", status_code=200)
-async def retry(database: Db, clock: Now, data: JSONBody[RetriedUrls]) -> RetryResponse:
+async def retry(call: Call, data: JSONBody[RetriedUrls]) -> RetryResponse:
     """Retry URLs at once: those with these ids, or all failed and dead ones that match a filter."""
     if data.ids is not None:
-        async with database.transaction() as conn:
-            return RetryResponse(retried=len(await changes.retry(conn, ids=data.ids, now=clock())), next_cursor=None)
+        async with call.database.transaction() as conn:
+            return RetryResponse(retried=len(await changes.retry(conn, ids=data.ids, now=call.now)), next_cursor=None)
     wanted = UrlFilter(data.status, SourceId(data.source_id) if data.source_id else None, data.host)
     after = read_cursor(data.cursor, "body")
-    part = await retry_matching(database, clock, wanted=wanted, after=after, pages=RETRY_PAGES)
+    part = await retry_matching(call.database, call.clock, wanted=wanted, after=after, pages=RETRY_PAGES)
     return RetryResponse(retried=part.retried, next_cursor=_cursor(part.next))
 
 
@@ -139,7 +133,7 @@ def _result(submitted: Submitted) -> SubmitResult:
 
 
 async def _submit_batch(
-    conn: Connection, items: Sequence[SubmittedUrl | SubmitResult], clock: Clock
+    conn: Connection, items: Sequence[SubmittedUrl | SubmitResult], now: datetime
 ) -> list[SubmitResult]:
     """The result of each, in order; an item with a result keeps it."""
     wanted = [SourceId(one.source_id) for one in items if isinstance(one, SubmittedUrl) and one.source_id]
@@ -151,5 +145,5 @@ async def _submit_batch(
         for one in items
     ]
     submissions = [_submission(one) for one in checked if isinstance(one, SubmittedUrl)]
-    submitted = iter(await queue.submit(conn, submissions=submissions, now=clock()))
+    submitted = iter(await queue.submit(conn, submissions=submissions, now=now))
     return [_result(next(submitted)) if isinstance(one, SubmittedUrl) else one for one in checked]

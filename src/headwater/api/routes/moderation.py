@@ -21,7 +21,7 @@ from headwater.api.feed_schemas import (
 from headwater.api.parameters import ByHost, Cursor, Limit, PathId, read_cursor, text_filter
 from headwater.api.schemas import PLAIN
 from headwater.asgi.errors import Fault, Problem, problem
-from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, encode_cursor
+from headwater.asgi.handlers import AnyRequest, Call, Db, encode_cursor
 from headwater.db import Connection
 from headwater.errors import Invalid, SubmissionNotFound
 from headwater.sources.custom import moderate
@@ -45,20 +45,14 @@ Domain = Annotated[str, PathParameter(description="The domain as listed.", max_l
 
 @get("/moderation", operation_id="listModeration", opt=MODERATOR)
 async def queue(
-    database: Db,
-    clock: Now,
-    status: ByStatus = Shown.PENDING,
-    q: ByText = None,
-    submitter_id: BySubmitter = None,
-    host: ByHost = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> ModerationPage:
+    call: Call, status: ByStatus = Shown.PENDING, q: ByText = None, submitter_id: BySubmitter = None,
+    host: ByHost = None, cursor: Cursor = None, limit: Limit = 50
+) -> ModerationPage:  # fmt: skip
     """List suggestions. Pending ones: oldest first. Decided ones: latest decision first."""
     wanted = QueueFilter(q, UserId(submitter_id) if submitter_id else None, host)
-    async with database.as_system() as conn:
+    async with call.database.as_system() as conn:
         page = await custom_store.list_queue(conn, status, wanted=wanted, after=read_cursor(cursor), limit=limit)
-        hints = await hints_of(conn, page.submissions, clock())
+        hints = await hints_of(conn, page.submissions, call.now)
     return ModerationPage(
         feeds=[moderated_feed(one, hints) for one in page.submissions],
         next_cursor=encode_cursor(*page.next) if page.next else None,
@@ -66,23 +60,21 @@ async def queue(
 
 
 @post("/moderation/{feed_id:uuid}/approve", operation_id="approveFeed", status_code=200, opt=DECIDING)
-async def approve(request: AnyRequest, database: Db, clock: Now, feed_id: PathId) -> ModeratedFeed:
+async def approve(call: Call, feed_id: PathId) -> ModeratedFeed:
     """Approve a suggestion: it is polled at once and listed for all users. Its submitter's karma grows by one."""
     source_id = SourceId(feed_id)
-    async with database.as_system() as conn:
-        await moderate.approve(conn, source_id, moderator=request.user, actor=actor_of(request), now=clock())
-        return await _response(conn, source_id, clock())
+    async with call.database.as_system() as conn:
+        await moderate.approve(conn, source_id, moderator=call.user, actor=call.actor, now=call.now)
+        return await _response(conn, source_id, call.now)
 
 
 @post("/moderation/{feed_id:uuid}/reject", operation_id="rejectFeed", status_code=200, opt=DECIDING)
-async def reject(
-    request: AnyRequest, database: Db, clock: Now, feed_id: PathId, data: JSONBody[Rejection]
-) -> ModeratedFeed:
+async def reject(call: Call, feed_id: PathId, data: JSONBody[Rejection]) -> ModeratedFeed:
     """Reject a suggestion, with a reason for its submitter. It cannot be suggested again."""
     source_id = SourceId(feed_id)
-    async with database.as_system() as conn:
-        await moderate.reject(conn, source_id, reason=data.reason, actor=actor_of(request), now=clock())
-        return await _response(conn, source_id, clock())
+    async with call.database.as_system() as conn:
+        await moderate.reject(conn, source_id, reason=data.reason, actor=call.actor, now=call.now)
+        return await _response(conn, source_id, call.now)
 
 
 @get("/blocked-domains", operation_id="listBlockedDomains", opt=MODERATOR)
@@ -95,10 +87,10 @@ async def blocked(database: Db, cursor: After = None, limit: Limit = 50) -> Bloc
 
 
 @post("/blocked-domains", operation_id="blockDomain", opt=DECIDING)
-async def block(request: AnyRequest, database: Db, clock: Now, data: JSONBody[DomainToBlock]) -> NewlyBlocked:
+async def block(call: Call, data: JSONBody[DomainToBlock]) -> NewlyBlocked:
     """Block a domain and its subdomains."""
-    actor, now = actor_of(request), clock()
-    async with database.as_system() as conn:
+    actor, now = call.actor, call.now
+    async with call.database.as_system() as conn:
         rejected = await moderate.block(
             conn, domain=data.domain, reason=data.reason, reject_waiting=data.reject_waiting, actor=actor, now=now
         )
@@ -107,10 +99,10 @@ async def block(request: AnyRequest, database: Db, clock: Now, data: JSONBody[Do
 
 
 @delete("/blocked-domains/{domain:str}", operation_id="unblockDomain", opt=MODERATOR)
-async def unblock(request: AnyRequest, database: Db, clock: Now, domain: Domain) -> None:
+async def unblock(call: Call, domain: Domain) -> None:
     """Unblock a domain."""
-    async with database.as_system() as conn:
-        await moderate.unblock(conn, domain=domain, actor=actor_of(request), now=clock())
+    async with call.database.as_system() as conn:
+        await moderate.unblock(conn, domain=domain, actor=call.actor, now=call.now)
 
 
 async def _response(conn: Connection, source_id: SourceId, now: datetime) -> ModeratedFeed:

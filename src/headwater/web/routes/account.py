@@ -1,6 +1,6 @@
 """The account page: password, email, sessions, API tokens, reading statistics, deletion."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -18,12 +18,10 @@ from headwater.accounts.store import tokens as tokens_store
 from headwater.accounts.types import Scope, Tokens
 from headwater.analytics import store as analytics
 from headwater.asgi.errors import LOGIN, status_of
-from headwater.asgi.handlers import AnyRequest, Db, Now
+from headwater.asgi.handlers import Call, CallContext
 from headwater.asgi.session import session_cookies
-from headwater.db import Database
 from headwater.errors import HeadwaterError, NotFound
-from headwater.types import Clock
-from headwater.web.query import is_htmx, opts_out
+from headwater.web.query import opts_out
 from headwater.web.routes.auth import check_confirmed
 
 
@@ -41,139 +39,114 @@ class AccountForm:
 
 
 @get("/account")
-async def account(request: AnyRequest, database: Db, clock: Now) -> Template:
-    return await _page(request, database, clock)
+async def account(call: Call) -> Template:
+    return await _page(call)
 
 
 @post("/account/password", status_code=200)
-async def change_password(
-    request: AnyRequest, data: URLEncodedBody[AccountForm], access: NamedDependency[Access], database: Db, clock: Now
-) -> Template:
+async def change_password(call: Call, data: URLEncodedBody[AccountForm], access: NamedDependency[Access]) -> Template:
     """Change the password; all other sessions end, and this browser gets new cookies."""
     issued: list[Tokens] = []
 
     async def change() -> str:
         check_confirmed(data.password, data.password_confirm)
-        tokens = await access.change_password(request.user, data.current_password, data.password, keep=request.auth)
+        tokens = await access.change_password(call.user, data.current_password, data.password, keep=call.request.auth)
         issued.extend([tokens] if tokens else [])
         return "Password changed. All other sessions are logged out and your API tokens are revoked."
 
-    page = await _attempt(request, database, clock, "password", change)
-    page.cookies = [cookie for tokens in issued for cookie in session_cookies(request, tokens, clock())]
+    page = await _attempt(call, "password", change)
+    page.cookies = [cookie for tokens in issued for cookie in session_cookies(call.request, tokens, call.now)]
     return page
 
 
 @post("/account/email", status_code=200)
-async def change_email(
-    request: AnyRequest, data: URLEncodedBody[AccountForm], access: NamedDependency[Access], database: Db, clock: Now
-) -> Template:
+async def change_email(call: Call, data: URLEncodedBody[AccountForm], access: NamedDependency[Access]) -> Template:
     """Change the email, after confirmation by a link sent to it."""
 
     async def change() -> str:
-        await access.ask_for_email(request.user, data.email, data.current_password, session=request.auth)
+        await access.ask_for_email(call.user, data.email, data.current_password, session=call.request.auth)
         return f"We sent an email to {data.email.strip()}. Follow its link to confirm the change."
 
-    return await _attempt(request, database, clock, "email", change)
+    return await _attempt(call, "email", change)
 
 
 @post("/account/sessions/{session_id:uuid}/end", status_code=303)
-async def end_session(request: AnyRequest, session_id: FromPath[UUID], database: Db) -> Redirect:
-    async with database.as_user(request.user.id) as conn:
+async def end_session(call: Call, session_id: FromPath[UUID]) -> Redirect:
+    async with call.as_user() as conn:
         if not await sessions_store.end(conn, session_id=session_id):
             raise NotFound("This session has already ended.")
     return Redirect("/account#sessions", status_code=303)
 
 
 @post("/account/tokens", status_code=200)
-async def add_token(request: AnyRequest, data: URLEncodedBody[AccountForm], database: Db, clock: Now) -> Template:
+async def add_token(call: Call, data: URLEncodedBody[AccountForm]) -> Template:
     """Create an API token; it is shown only once."""
-    shown: dict[str, object] = {}
+    made: list[str] = []
 
     async def make() -> str:
         scopes = [data.scopes] if isinstance(data.scopes, str) else data.scopes
-        async with database.as_system() as conn:
-            user = await lock_logged_in(conn, request.auth)
-            shown["token"] = await make_token(conn, user=user, name=data.name, scopes=scopes, now=clock())
+        async with call.database.as_system() as conn:
+            user = await lock_logged_in(conn, call.request.auth)
+            made.append(await make_token(conn, user=user, name=data.name, scopes=scopes, now=call.now))
         return "Copy the token now: it is not shown again."
 
-    return await _attempt(request, database, clock, "tokens", make, shown)
+    return await _attempt(call, "tokens", make, made)
 
 
 @post("/account/tokens/{token_id:uuid}/revoke", status_code=303)
-async def revoke_token(request: AnyRequest, token_id: FromPath[UUID], database: Db) -> Redirect:
-    async with database.as_user(request.user.id) as conn:
+async def revoke_token(call: Call, token_id: FromPath[UUID]) -> Redirect:
+    async with call.as_user() as conn:
         if not await tokens_store.remove(conn, token_id=token_id):
             raise NotFound("This token is already revoked.")
     return Redirect("/account#tokens", status_code=303)
 
 
 @post("/account/analytics", status_code=303)
-async def answer_analytics(
-    request: AnyRequest, data: URLEncodedBody[AccountForm], database: Db, clock: Now
-) -> Redirect | Template:
+async def answer_analytics(call: Call, data: URLEncodedBody[AccountForm]) -> Redirect | Template:
     """Answer whether reading is counted. Anything but `yes` is a no."""
     agrees = data.answer == "yes"
-    async with database.as_user(request.user.id) as conn:
+    async with call.as_user() as conn:
         answer = analytics.consent if agrees else analytics.refuse
-        await answer(conn, user_id=request.user.id, now=clock())
-    if is_htmx(request):
-        return Template("account/answered.html", context={"agrees": agrees}, status_code=200)
+        await answer(conn, user_id=call.user.id, now=call.now)
+    if call.is_htmx:
+        return call.page("account/answered.html", agrees=agrees, status_code=200)
     return Redirect("/account#analytics", status_code=303)
 
 
 @post("/account/delete", status_code=200)
 async def delete_account(
-    request: AnyRequest, data: URLEncodedBody[AccountForm], access: NamedDependency[Access], database: Db, clock: Now
+    call: Call, data: URLEncodedBody[AccountForm], access: NamedDependency[Access]
 ) -> Template | Redirect:
     """Delete the account at once; the removing stage deletes what belongs to it."""
     try:
-        await access.delete_account(request.user, data.current_password, session=request.auth)
+        await access.delete_account(call.user, data.current_password, session=call.request.auth)
     except HeadwaterError as error:
-        return await _page(request, database, clock, error=error, at="delete")
-    return Redirect(LOGIN, status_code=303, cookies=session_cookies(request, None, clock()))
+        return await _page(call, error=error, at="delete")
+    return Redirect(LOGIN, status_code=303, cookies=session_cookies(call.request, None, call.now))
 
 
 async def _attempt(
-    request: AnyRequest,
-    database: Database,
-    clock: Clock,
-    at: str,
-    step: Callable[[], Awaitable[str]],
-    shown: dict[str, object] | None = None,
+    call: CallContext, at: str, step: Callable[[], Awaitable[str]], made: Sequence[str] = ()
 ) -> Template:
     try:
         notice = await step()
     except HeadwaterError as error:
-        return await _page(request, database, clock, error=error, at=at)
-    return await _page(request, database, clock, at=at, notice=notice, shown=shown)
+        return await _page(call, error=error, at=at)
+    return await _page(call, at=at, notice=notice, token="".join(made))
 
 
 async def _page(
-    request: AnyRequest,
-    database: Database,
-    clock: Clock,
-    *,
-    at: str = "",
-    error: HeadwaterError | None = None,
-    notice: str = "",
-    shown: dict[str, object] | None = None,
+    call: CallContext, *, at: str = "", error: HeadwaterError | None = None, notice: str = "", token: str = ""
 ) -> Template:
     """The page, with the result of the last action beside its form."""
     status = status_of(error) if error else 200
     if error is not None and status >= 500:
         raise error
-    async with database.as_user(request.user.id) as conn:
-        context = {
-            "user": request.user,
-            "here": request.auth.id,
-            "now": clock(),
-            "sessions": await sessions_store.list_of(conn, user_id=request.user.id),
-            "tokens": await tokens_store.list_of(conn, user_id=request.user.id),
-            "scopes": [scope for scope in Scope if scope in scopes_allowed(request.user.role)],
-            "answer": await analytics.find_answer(conn),
-            "opts_out": opts_out(request),
-            "at": at,
-            "error": str(error) if error else None,
-            "notice": notice,
-        }
-    return Template("account/page.html", context=context | (shown or {}), status_code=status)
+    async with call.as_user() as conn:
+        return call.page(
+            "account/page.html", at=at, notice=notice, token=token, error=str(error) if error else None,
+            here=call.request.auth.id, opts_out=opts_out(call.request), answer=await analytics.find_answer(conn),
+            sessions=await sessions_store.list_of(conn, user_id=call.user.id),
+            tokens=await tokens_store.list_of(conn, user_id=call.user.id),
+            scopes=[scope for scope in Scope if scope in scopes_allowed(call.user.role)], status_code=status,
+        )  # fmt: skip

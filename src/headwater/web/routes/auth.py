@@ -15,11 +15,9 @@ from headwater.accounts.openid import OpenId, OpenIdAttempt
 from headwater.accounts.outside import Outsiders
 from headwater.accounts.store import sessions, users
 from headwater.asgi.errors import LOGIN, retry_header, status_of
-from headwater.asgi.handlers import AnyRequest, Db, Now
+from headwater.asgi.handlers import AnyRequest, Call, CallContext
 from headwater.asgi.session import PUBLIC, is_secure, session_cookies, visitor_of
-from headwater.db import Database
 from headwater.errors import HeadwaterError, Invalid, IssuerUnavailable, NotFound, NotLoggedIn
-from headwater.types import Clock
 
 HOME = "/dashboard"
 ATTEMPT_COOKIE = "headwater_openid"
@@ -49,61 +47,57 @@ def privacy(request: AnyRequest) -> Template:
 
 
 @get("/auth/register", role=PUBLIC)
-async def register_page(request: AnyRequest, access: NamedDependency[Access], database: Db) -> Template | Redirect:
-    if request.user:
+async def register_page(call: Call, access: NamedDependency[Access]) -> Template | Redirect:
+    if call.user:
         return Redirect(HOME, status_code=303)
-    context = await _first_account(request, access, database)
+    context = await _first_account(call, access)
     return Template("auth/register.html", context={"form": AuthForm(), **context})
 
 
 @post("/auth/register", role=PUBLIC, status_code=200)
-async def register(
-    request: AnyRequest, data: URLEncodedBody[AuthForm], access: NamedDependency[Access], database: Db, clock: Now
-) -> Template | Redirect:
+async def register(call: Call, data: URLEncodedBody[AuthForm], access: NamedDependency[Access]) -> Template | Redirect:
     try:
         check_confirmed(data.password, data.password_confirm)
         if not data.privacy:
             raise Invalid("Please accept the privacy policy")
-        came = await access.register(data.email, data.password, visitor_of(request), code=data.setup_code)
+        came = await access.register(data.email, data.password, visitor_of(call.request), code=data.setup_code)
     except HeadwaterError as error:
-        return _form_with_error("auth/register.html", data, error, **await _first_account(request, access, database))
-    return _logged_in(request, came, clock)
+        return _form_with_error("auth/register.html", data, error, **await _first_account(call, access))
+    return _logged_in(call, came)
 
 
-async def _first_account(request: AnyRequest, access: Access, database: Database) -> dict[str, bool]:
-    async with database.as_system() as conn:
+async def _first_account(call: CallContext, access: Access) -> dict[str, bool]:
+    async with call.database.as_system() as conn:
         is_first = not await users.has_any(conn)
-    return {"is_first": is_first, "asks_for_code": is_first and access.asks_for_code(visitor_of(request))}
+    return {"is_first": is_first, "asks_for_code": is_first and access.asks_for_code(visitor_of(call.request))}
 
 
 @get("/auth/login", role=PUBLIC)
-async def login_page(request: AnyRequest, database: Db) -> Template | Redirect:
+async def login_page(call: Call) -> Template | Redirect:
     """The login form; without any account, the form for the first."""
-    if request.user:
+    if call.user:
         return Redirect(HOME, status_code=303)
-    async with database.as_system() as conn:
+    async with call.database.as_system() as conn:
         if not await users.has_any(conn):
             return Redirect("/auth/register", status_code=303)
     return Template("auth/login.html", context={"form": AuthForm()})
 
 
 @post("/auth/login", role=PUBLIC, status_code=200)
-async def log_in(
-    request: AnyRequest, data: URLEncodedBody[AuthForm], access: NamedDependency[Access], clock: Now
-) -> Template | Redirect:
+async def log_in(call: Call, data: URLEncodedBody[AuthForm], access: NamedDependency[Access]) -> Template | Redirect:
     try:
-        came = await access.log_in(data.email, data.password, visitor_of(request))
+        came = await access.log_in(data.email, data.password, visitor_of(call.request))
     except HeadwaterError as error:
         return _form_with_error("auth/login.html", data, error)
-    return _logged_in(request, came, clock)
+    return _logged_in(call, came)
 
 
 @post("/auth/logout", role=PUBLIC, status_code=303)
-async def log_out(request: AnyRequest, database: Db, clock: Now) -> Redirect:
-    if request.auth:
-        async with database.as_system() as conn:
-            await sessions.end(conn, session_id=request.auth.id)
-    return Redirect(LOGIN, status_code=303, cookies=session_cookies(request, None, clock()))
+async def log_out(call: Call) -> Redirect:
+    if call.request.auth:
+        async with call.database.as_system() as conn:
+            await sessions.end(conn, session_id=call.request.auth.id)
+    return Redirect(LOGIN, status_code=303, cookies=session_cookies(call.request, None, call.now))
 
 
 @get("/auth/forgot", role=PUBLIC, sync_to_thread=False)
@@ -165,27 +159,22 @@ async def openid_login(request: AnyRequest, openid: NamedDependency[OpenId | Non
 
 @get("/auth/openid/callback", role=PUBLIC)
 async def openid_callback(
-    request: AnyRequest,
-    access: NamedDependency[Access],
-    outsiders: NamedDependency[Outsiders],
-    openid: NamedDependency[OpenId | None],
-    clock: Now,
-    code: FromQuery[str] = "",
-    iss: FromQuery[str] = "",
-) -> Template | Redirect:
+    call: Call, access: NamedDependency[Access], outsiders: NamedDependency[Outsiders],
+    openid: NamedDependency[OpenId | None], code: FromQuery[str] = "", iss: FromQuery[str] = ""
+) -> Template | Redirect:  # fmt: skip
     """Log in after the redirect from the OpenID provider, with the state of this browser."""
-    attempt = OpenIdAttempt(request.cookies.get(ATTEMPT_COOKIE, ""))
-    state = request.query_params.get("state", "")  # as a parameter, the framework injects its own state
+    attempt = OpenIdAttempt(call.request.cookies.get(ATTEMPT_COOKIE, ""))
+    state = call.request.query_params.get("state", "")  # as a parameter, the framework injects its own state
     try:
         if openid is None or not attempt.seed or not attempt.has("state", state):
             raise NotLoggedIn("This login was not started here, or took too long. Try again.")
         identity = await openid.identify(attempt, code=code, issuer=iss)
-        visitor = visitor_of(request)
+        visitor = visitor_of(call.request)
         user = await outsiders.account_of(identity, may_be_first=not access.asks_for_code(visitor))
-        response = _logged_in(request, await access.welcome(user, visitor, identity), clock)
+        response = _logged_in(call, await access.welcome(user, visitor, identity))
     except HeadwaterError as error:
         response = _form_with_error("auth/login.html", AuthForm(), error)
-    response.cookies = [*response.cookies, _attempt_cookie(request, "")]
+    response.cookies = [*response.cookies, _attempt_cookie(call.request, "")]
     return response
 
 
@@ -211,7 +200,7 @@ def _form_with_error(template: str, form: AuthForm, error: HeadwaterError, **con
     return Template(template, context=context, status_code=status, headers=retry_header(error))
 
 
-def _logged_in(request: AnyRequest, came: LoggedIn | AwaitsConfirmation, clock: Clock) -> Template | Redirect:
+def _logged_in(call: CallContext, came: LoggedIn | AwaitsConfirmation) -> Template | Redirect:
     if isinstance(came, AwaitsConfirmation):
         return Template("auth/check_mail.html", context={"email": came.email})
-    return Redirect(HOME, status_code=303, cookies=session_cookies(request, came.tokens, clock()))
+    return Redirect(HOME, status_code=303, cookies=session_cookies(call.request, came.tokens, call.now))

@@ -13,14 +13,13 @@ from markupsafe import Markup
 
 from headwater.analytics import store as analytics
 from headwater.asgi.errors import AnyResponse, respond
-from headwater.asgi.handlers import AnyRequest, Db, Now
+from headwater.asgi.handlers import AnyRequest, Call, CallContext
 from headwater.errors import Unavailable
 from headwater.library.summaries.decide import to_html
 from headwater.library.summaries.types import ShownSummary
 from headwater.library.summaries.writer import SummaryWriter
 from headwater.library.types import FeedsQuery
 from headwater.observability.log import get_logger
-from headwater.types import Clock
 from headwater.web.errors import fragment
 from headwater.web.query import opts_out
 from headwater.web.routes.feeds import read_query
@@ -39,35 +38,31 @@ def dashboard_error(request: AnyRequest, error: Exception) -> AnyResponse:
 
 @get("/dashboard", exception_handlers={Unavailable: dashboard_error, Exception: dashboard_error})
 async def dashboard(
-    request: AnyRequest,
-    database: Db,
-    search: FromQuery[str] = "",
-    status: FromQuery[str] = "all",
-    page: FromQuery[str] = "1",
+    call: Call, search: FromQuery[str] = "", status: FromQuery[str] = "all", page: FromQuery[str] = "1"
 ) -> Template:
     """The page; its parts are loaded by htmx."""
-    context = {"user": request.user, "asks_consent": False}
-    if not opts_out(request):
-        async with database.as_user(request.user.id) as conn:
-            context["asks_consent"] = await analytics.find_answer(conn) is None
+    asks_consent = False
+    if not opts_out(call.request):
+        async with call.as_user() as conn:
+            asks_consent = await analytics.find_answer(conn) is None
     try:
         query = read_query(search, status, page)
     except ValidationException:
-        wrong = {"query": FeedsQuery(), "error": "Invalid filter parameters"}
-        return Template("dashboard.html", context=context | wrong, status_code=400)
-    return Template("dashboard.html", context=context | {"query": query})
+        wrong = "Invalid filter parameters"
+        return call.page("dashboard.html", asks_consent=asks_consent, query=FeedsQuery(), error=wrong, status_code=400)
+    return call.page("dashboard.html", asks_consent=asks_consent, query=query)
 
 
 @fragment(get, "/summaries/latest", "Failed to load summary")
-async def latest(request: AnyRequest, summary_writer: NamedDependency[SummaryWriter], clock: Now) -> Template:
-    return _summary(await summary_writer.latest(request.user.id), clock)
+async def latest(call: Call, summary_writer: NamedDependency[SummaryWriter]) -> Template:
+    return _summary(call, await summary_writer.latest(call.user.id))
 
 
 @fragment(post, "/summaries", "Failed to generate summary. Please try again later.", place="summary-errors")
-async def generate(request: AnyRequest, summary_writer: NamedDependency[SummaryWriter], clock: Now) -> Template:
-    return _summary(await summary_writer.make(request.user.id), clock)
+async def generate(call: Call, summary_writer: NamedDependency[SummaryWriter]) -> Template:
+    return _summary(call, await summary_writer.make(call.user.id))
 
 
-def _summary(shown: ShownSummary, clock: Clock) -> Template:
+def _summary(call: CallContext, shown: ShownSummary) -> Template:
     html = Markup(to_html(shown.summary.content)) if shown.summary else ""  # noqa: S704  sanitised by to_html
-    return Template("summaries/display.html", context={"shown": shown, "html": html, "now": clock()})
+    return call.page("summaries/display.html", shown=shown, html=html)

@@ -4,6 +4,7 @@ A suggested feed is fetched and checked first, which takes some seconds. The use
 """
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from litestar import get, post
@@ -14,8 +15,7 @@ from litestar.response import Redirect, Template
 
 from headwater.accounts.quotas import Quotas
 from headwater.asgi.errors import status_of
-from headwater.asgi.handlers import AnyRequest, Db, Now
-from headwater.db import Database
+from headwater.asgi.handlers import Call, CallContext
 from headwater.errors import FeedTaken, InvalidProposal, SourceNotFound, Unavailable
 from headwater.library.decide import CATEGORY_MAX, page_count
 from headwater.sources.custom import store as custom_store
@@ -23,9 +23,9 @@ from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import ModerationStatus, Proposal
 from headwater.sources.subscribe import add_feed, leave_unwanted
-from headwater.types import Clock, SourceId, UserId
+from headwater.types import SourceId, UserId
 from headwater.web.errors import fragment
-from headwater.web.query import is_htmx, page_number, parse_id, parse_number
+from headwater.web.query import page_number, parse_id, parse_number
 
 PAGE = 20
 SUGGESTIONS = 100
@@ -41,55 +41,42 @@ class SuggestionForm:
 
 
 async def list_page(
-    request: AnyRequest,
-    database: Db,
-    q: FromQuery[str] = "",
-    category: FromQuery[str] = "",
-    page: FromQuery[str] = "1",
-    source: FromQuery[str] = "",
-) -> dict[str, object]:
+    call: Call, q: FromQuery[str] = "", category: FromQuery[str] = "", page: FromQuery[str] = "1",
+    source: FromQuery[str] = ""
+) -> dict[str, Any]:  # fmt: skip
     """A page of public sources; with `source`, only that source. Raises ValidationException."""
     number, text = page_number(page, q, category, most=TEXT_MAX), q.strip()
-    async with database.as_system() as conn:
+    async with call.database.as_system() as conn:
         categories = await custom_store.list_categories(conn)
         if source:
             if (source_id := parse_id(source)) is None:
                 raise ValidationException("Invalid query parameters")
-            one = await custom_store.find_public(conn, source_id=SourceId(source_id), user_id=request.user.id)
+            one = await custom_store.find_public(conn, source_id=SourceId(source_id), user_id=call.user.id)
             found, total = ([one], 1) if one else ([], 0)
         else:
             total = await custom_store.count_public(conn, text=text, category=category)
             found = await custom_store.list_public(
-                conn, user_id=request.user.id, text=text, category=category, limit=PAGE, offset=(number - 1) * PAGE
+                conn, user_id=call.user.id, text=text, category=category, limit=PAGE, offset=(number - 1) * PAGE
             )
     return {
-        "sources": found,
-        "total": total,
-        "categories": categories,
-        "text": text,
-        "category": category,
-        "source": source,
-        "page": number,
-        "pages": page_count(total, PAGE),
-    }
+        "sources": found, "total": total, "categories": categories, "text": text, "category": category,
+        "source": source, "page": number, "pages": page_count(total, PAGE),
+    }  # fmt: skip
 
 
 SOURCES = {"found": Provide(list_page)}
 
 
 @get("/discover", dependencies=SOURCES)
-async def discover(
-    request: AnyRequest, database: Db, clock: Now, found: NamedDependency[dict[str, object]]
-) -> Template:
-    async with database.as_user(request.user.id) as conn:
+async def discover(call: Call, found: NamedDependency[dict[str, Any]]) -> Template:
+    async with call.as_user() as conn:
         suggested = await custom_store.list_own(conn, limit=SUGGESTIONS)
-    context = {**found, "suggested": suggested, "user": request.user, "now": clock()}
-    return Template("discover/page.html", context=context)
+    return call.page("discover/page.html", suggested=suggested, **found)
 
 
 @fragment(get, "/discover/list", "Failed to load sources", dependencies=SOURCES)
-async def source_list(found: NamedDependency[dict[str, object]]) -> Template:
-    return Template("discover/list.html", context=found)
+async def source_list(call: Call, found: NamedDependency[dict[str, Any]]) -> Template:
+    return call.page("discover/list.html", **found)
 
 
 @fragment(
@@ -98,67 +85,60 @@ async def source_list(found: NamedDependency[dict[str, object]]) -> Template:
     "Failed to add feed. Please try again.",
     place="public-{source_id}-errors",
 )
-async def follow(
-    request: AnyRequest, source_id: FromPath[UUID], database: Db, clock: Now, quotas: NamedDependency[Quotas]
-) -> Template | Redirect:
-    user_id: UserId = request.user.id
-    async with database.as_system() as conn:
+async def follow(call: Call, source_id: FromPath[UUID], quotas: NamedDependency[Quotas]) -> Template | Redirect:
+    user_id: UserId = call.user.id
+    async with call.database.as_system() as conn:
         found = await custom_store.find_public(conn, source_id=SourceId(source_id), user_id=user_id)
         if found is None:
             raise SourceNotFound(str(source_id))
         await add_feed(
             conn, user_id=user_id, name=found.name, url=found.url, category=(found.category or "")[:CATEGORY_MAX],
-            now=clock(), most=quotas.subscriptions,
+            now=call.now, most=quotas.subscriptions,
         )  # fmt: skip
-    if not is_htmx(request):
+    if not call.is_htmx:
         return Redirect("/discover", status_code=303)
-    async with database.as_system() as conn:
+    async with call.database.as_system() as conn:
         now_followed = await custom_store.find_public(conn, source_id=found.id, user_id=user_id)
-    return Template("discover/line.html", context={"one": now_followed or found})
+    return call.page("discover/line.html", one=now_followed or found)
 
 
 @fragment(post, "/discover/suggest", "Failed to suggest feed", place="suggest-errors")
 async def suggest(
-    request: AnyRequest,
+    call: Call,
     data: URLEncodedBody[SuggestionForm],
-    database: Db,
-    clock: Now,
     inspector: NamedDependency[Inspector | None],
     quotas: NamedDependency[Quotas],
 ) -> Template | Redirect:
     if inspector is None:
         raise Unavailable("Feeds cannot be checked on this server.")
     try:
-        feed = await submit(database, inspector, clock, user=request.user, proposal=_proposal(data), quotas=quotas)
+        feed = await submit(
+            call.database, inspector, call.clock, user=call.user, proposal=_proposal(data), quotas=quotas
+        )
     except (InvalidProposal, FeedTaken) as error:
         return _refused(error)
-    if not is_htmx(request):
+    if not call.is_htmx:
         return Redirect("/discover#suggested", status_code=303)
-    return await _suggested(request, database, clock, added=feed.name, is_live=feed.status is ModerationStatus.APPROVED)
+    return await _suggested(call, added=feed.name, is_live=feed.status is ModerationStatus.APPROVED)
 
 
 @fragment(
     post, "/discover/suggestions/{source_id:uuid}/withdraw", "Failed to withdraw the suggestion", place="suggest-errors"
 )
-async def withdraw_suggestion(
-    request: AnyRequest, source_id: FromPath[UUID], database: Db, clock: Now
-) -> Template | Redirect:
-    now = clock()
-    async with database.as_system() as conn:
-        await withdraw(conn, user=request.user, source_id=SourceId(source_id), now=now)
+async def withdraw_suggestion(call: Call, source_id: FromPath[UUID]) -> Template | Redirect:
+    now = call.now
+    async with call.database.as_system() as conn:
+        await withdraw(conn, user=call.user, source_id=SourceId(source_id), now=now)
         await leave_unwanted(conn, [SourceId(source_id)], now)
-    if not is_htmx(request):
+    if not call.is_htmx:
         return Redirect("/discover#suggested", status_code=303)
-    return await _suggested(request, database, clock)
+    return await _suggested(call)
 
 
-async def _suggested(
-    request: AnyRequest, database: Database, clock: Clock, *, added: str = "", is_live: bool = False
-) -> Template:
-    async with database.as_user(request.user.id) as conn:
+async def _suggested(call: CallContext, *, added: str = "", is_live: bool = False) -> Template:
+    async with call.as_user() as conn:
         suggested = await custom_store.list_own(conn, limit=SUGGESTIONS)
-    context = {"suggested": suggested, "now": clock(), "added": added, "is_live": is_live}
-    return Template("discover/suggested.html", context=context)
+    return call.page("discover/suggested.html", suggested=suggested, added=added, is_live=is_live)
 
 
 def _refused(error: InvalidProposal | FeedTaken) -> Template:

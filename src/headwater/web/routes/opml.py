@@ -13,8 +13,7 @@ from litestar.response import Redirect, Stream, Template
 from headwater.accounts.quotas import Quotas
 from headwater.asgi.errors import status_of
 from headwater.asgi.guard import is_head
-from headwater.asgi.handlers import AnyRequest, Db, Now
-from headwater.db import Database
+from headwater.asgi.handlers import AnyRequest, Call, CallContext
 from headwater.errors import Conflict, HeadwaterError, Invalid, NotFound, QuotaReached
 from headwater.library.exporting.archive import export, pages
 from headwater.sandbox import Sandbox
@@ -22,7 +21,6 @@ from headwater.sources.importing import Importer
 from headwater.sources.opml import BYTES_MAX, OpmlLine, write_opml
 from headwater.sources.store import imports as imports_store
 from headwater.sources.types import LINES_PER_PAGE, Import, LineOutcome
-from headwater.types import Clock, UserId
 from headwater.web.errors import fragment
 from headwater.web.query import parse_number
 
@@ -37,8 +35,8 @@ def upload_error(request: AnyRequest, error: HTTPException) -> Template:
 
 
 @get("/opml")
-async def opml(request: AnyRequest, database: Db, clock: Now) -> Template:
-    return await _page(request, database, clock)
+async def opml(call: Call) -> Template:
+    return await _page(call)
 
 
 @post(
@@ -48,72 +46,57 @@ async def opml(request: AnyRequest, database: Db, clock: Now) -> Template:
     exception_handlers={HTTPException: upload_error},
 )
 async def upload(
-    request: AnyRequest,
-    database: Db,
-    clock: Now,
-    upload_sandbox: NamedDependency[Sandbox | None],
-    quotas: NamedDependency[Quotas],
+    call: Call, upload_sandbox: NamedDependency[Sandbox | None], quotas: NamedDependency[Quotas]
 ) -> Template | Redirect:
     """Upload a file. Its lines are imported in the background, and by each request for the progress."""
-    importer = Importer(database, clock, upload_sandbox, quotas)
+    importer = Importer(call.database, call.clock, upload_sandbox, quotas)
     try:
-        file = (await request.form()).get("file")
+        file = (await call.request.form()).get("file")
         if not isinstance(file, UploadFile) or not file.filename:
             raise Invalid("Choose a file first.")  # noqa: TRY301  shown on the page
-        import_id = await importer.begin(request.user.id, file.filename, await file.read(BYTES_MAX + 1))
+        import_id = await importer.begin(call.user.id, file.filename, await file.read(BYTES_MAX + 1))
     except (Invalid, Conflict, QuotaReached) as error:
-        return await _page(request, database, clock, error=error)
-    task = BackgroundTask(importer.finish, request.user.id, import_id)
+        return await _page(call, error=error)
+    task = BackgroundTask(importer.finish, call.user.id, import_id)
     return Redirect(f"/opml/{import_id}", status_code=303, background=task)
 
 
 @get("/opml/{import_id:uuid}")
 async def report(
-    request: AnyRequest, import_id: FromPath[UUID], database: Db, show: FromQuery[str] = "", after: FromQuery[str] = "0"
+    call: Call, import_id: FromPath[UUID], show: FromQuery[str] = "", after: FromQuery[str] = "0"
 ) -> Template:
     number = parse_number(after, digits=9)
     if show not in {"", *LineOutcome} or number is None:
         raise Invalid("Invalid page. Start at the first page.")
     outcome = LineOutcome(show) if show else None
-    found = await _find(database, request.user.id, import_id)
-    async with database.as_user(request.user.id) as conn:
+    found = await _find(call, import_id)
+    async with call.as_user() as conn:
         lines = await imports_store.list_lines(
             conn, import_id=import_id, outcome=outcome, after=number, limit=LINES_PER_PAGE + 1
         )
-    context = {
-        "user": request.user,
-        "found": found,
-        "show": show,
-        "lines": lines[:LINES_PER_PAGE],
-        "next": lines[LINES_PER_PAGE - 1].number if len(lines) > LINES_PER_PAGE else None,
-    }
-    return Template("opml/report.html", context=context)
+    following = lines[LINES_PER_PAGE - 1].number if len(lines) > LINES_PER_PAGE else None
+    return call.page("opml/report.html", found=found, show=show, lines=lines[:LINES_PER_PAGE], next=following)
 
 
 @fragment(post, "/opml/{import_id:uuid}/work", "Failed to load the import")
-async def work(
-    request: AnyRequest, import_id: FromPath[UUID], database: Db, clock: Now, quotas: NamedDependency[Quotas]
-) -> Template:
+async def work(call: Call, import_id: FromPath[UUID], quotas: NamedDependency[Quotas]) -> Template:
     """Import further lines and show the progress. Raises NotFound."""
-    user_id: UserId = request.user.id
-    if (await _find(database, user_id, import_id)).is_running:
-        await Importer(database, clock, quotas=quotas).work(user_id, import_id)
-    found = await _find(database, user_id, import_id)
+    if (await _find(call, import_id)).is_running:
+        await Importer(call.database, call.clock, quotas=quotas).work(call.user.id, import_id)
+    found = await _find(call, import_id)
     headers = {} if found.is_running else {"HX-Trigger": "importFinished"}
-    return Template("opml/progress.html", context={"found": found}, headers=headers)
+    return call.page("opml/progress.html", found=found, headers=headers)
 
 
-async def _page(
-    request: AnyRequest, database: Database, clock: Clock, *, error: HeadwaterError | None = None
-) -> Template:
-    async with database.as_user(request.user.id) as conn:
+async def _page(call: CallContext, *, error: HeadwaterError | None = None) -> Template:
+    async with call.as_user() as conn:
         imports = await imports_store.list_all(conn)
-    context = {"user": request.user, "imports": imports, "now": clock(), "error": str(error) if error else None}
-    return Template("opml/page.html", context=context, status_code=status_of(error) if error else 200)
+    shown, status = (str(error), status_of(error)) if error else (None, 200)
+    return call.page("opml/page.html", imports=imports, error=shown, status_code=status)
 
 
-async def _find(database: Database, user_id: UserId, import_id: UUID) -> Import:
-    async with database.as_user(user_id) as conn:
+async def _find(call: CallContext, import_id: UUID) -> Import:
+    async with call.as_user() as conn:
         found = await imports_store.find(conn, import_id=import_id)
     if found is None:
         raise NotFound("Import not found.")
@@ -121,26 +104,26 @@ async def _find(database: Database, user_id: UserId, import_id: UUID) -> Import:
 
 
 @get("/account/export")
-async def export_all(request: AnyRequest, database: Db, clock: Now) -> Stream:
+async def export_all(call: Call) -> Stream:
     """All data as a ZIP file, written while it is sent."""
     pieces = ()
-    if not is_head(request.scope):
-        files = {"subscriptions.opml": await _opml(database, request.user.id, clock)}
-        pieces = export(database, request.user.id, files=files, now=clock())
-    return Stream(pieces, media_type="application/zip", headers=_attachment(f"headwater-{clock():%Y-%m-%d}.zip"))
+    if not is_head(call.request.scope):
+        files = {"subscriptions.opml": await _opml(call)}
+        pieces = export(call.database, call.user.id, files=files, now=call.now)
+    return Stream(pieces, media_type="application/zip", headers=_attachment(f"headwater-{call.now:%Y-%m-%d}.zip"))
 
 
 @get("/opml/export")
-async def export_opml(request: AnyRequest, database: Db, clock: Now) -> Response[bytes]:
-    content = await _opml(database, request.user.id, clock)
-    return Response(content, media_type="text/x-opml+xml", headers=_attachment(f"headwater-{clock():%Y-%m-%d}.opml"))
+async def export_opml(call: Call) -> Response[bytes]:
+    content = await _opml(call)
+    return Response(content, media_type="text/x-opml+xml", headers=_attachment(f"headwater-{call.now:%Y-%m-%d}.opml"))
 
 
-async def _opml(database: Database, user_id: UserId, clock: Clock) -> bytes:
-    found = [row async for rows in pages(database, user_id, "subscriptions.json") for row in rows]
+async def _opml(call: CallContext) -> bytes:
+    found = [row async for rows in pages(call.database, call.user.id, "subscriptions.json") for row in rows]
     lines = [OpmlLine(row["name"], row["url"], row["category"] or "", row["site"] or "") for row in found]
     lines.sort(key=lambda line: line.name.casefold())
-    return write_opml("Feeds of Headwater", lines, clock())
+    return write_opml("Feeds of Headwater", lines, call.now)
 
 
 def _attachment(name: str) -> dict[str, str]:

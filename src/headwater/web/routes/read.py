@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from litestar import Response, get, post
@@ -12,7 +13,7 @@ from litestar.response import Redirect, Template
 
 from headwater.analytics.types import ReaderAction
 from headwater.asgi.guard import is_head
-from headwater.asgi.handlers import AnyRequest, Db, Now, decode_cursor, encode_cursor
+from headwater.asgi.handlers import Call, CallContext, decode_cursor, encode_cursor
 from headwater.db import Connection
 from headwater.errors import Invalid, NotFound
 from headwater.library.search import page_of, search
@@ -27,7 +28,7 @@ from headwater.library.types import (
     Shelf,
 )
 from headwater.types import ArticleId
-from headwater.web.query import is_counted, is_htmx, parse_id, record
+from headwater.web.query import is_counted, parse_id, record
 
 UNREAD_COUNTED = 100
 FEEDS_AT_ONCE = 100
@@ -73,102 +74,86 @@ QUERY = {"wanted": Provide(read_query, sync_to_thread=False)}
 
 @get("/read", dependencies=QUERY)
 async def read(
-    request: AnyRequest,
-    database: Db,
-    clock: Now,
-    wanted: NamedDependency[ArticlesQuery],
-    q: FromQuery[str] = "",
-    period: FromQuery[str] = "",
+    call: Call, wanted: NamedDependency[ArticlesQuery], q: FromQuery[str] = "", period: FromQuery[str] = ""
 ) -> Template:
     """A page of a list; through htmx only the lines after a cursor. Raises Invalid."""
     words = q.strip()[:SEARCH_MAX].replace("\0", "")
-    since = clock() - PERIODS[period] if period in PERIODS else None
-    is_part = is_htmx(request) and wanted.after is not None
-    async with database.as_user(request.user.id) as conn:
+    since = call.now - PERIODS[period] if period in PERIODS else None
+    is_part = call.is_htmx and wanted.after is not None
+    async with call.as_user() as conn:
         found = await _find(conn, wanted, words, since)
-        sidebar = {} if is_part else await _sidebar(conn, wanted) | {"is_counted": await is_counted(conn, request)}
-    context = {
-        "user": request.user,
-        "now": clock(),
-        "lines": found.lines,
-        "next": encode_cursor(*found.then) if found.then else "",
-        "words": words,
-        "period": period if period in PERIODS else "",
-        **_shown(wanted),
-        **sidebar,
-    }
-    return Template("read/lines.html" if is_part else "read/page.html", context=context)
+        sidebar = {} if is_part else await _sidebar(conn, call, wanted)
+    return call.page(
+        "read/lines.html" if is_part else "read/page.html", lines=found.lines, words=words,
+        next=encode_cursor(*found.then) if found.then else "", period=period if period in PERIODS else "",
+        **_shown(wanted), **sidebar,
+    )  # fmt: skip
 
 
 @get("/read/feeds", dependencies=QUERY)
-async def feed_list(request: AnyRequest, database: Db, wanted: NamedDependency[ArticlesQuery]) -> Template:
+async def feed_list(call: Call, wanted: NamedDependency[ArticlesQuery]) -> Template:
     """The list of feeds beside the articles, with unread counts. Raises Invalid."""
-    async with database.as_user(request.user.id) as conn:
+    async with call.as_user() as conn:
         found = await subscriptions.list_unread_counts(conn, most=UNREAD_COUNTED)
     return Template("read/neighbours.html", context={"neighbours": found, **_shown(wanted)})
 
 
 @get("/articles/{article_id:uuid}")
-async def article(request: AnyRequest, article_id: FromPath[UUID], database: Db, clock: Now) -> Template:
+async def article(call: Call, article_id: FromPath[UUID]) -> Template:
     """Show an article and mark it as read, except for HEAD requests. Raises NotFound."""
     chosen = ArticleId(article_id)
-    async with database.as_user(request.user.id) as conn:
+    async with call.as_user() as conn:
         found = await _require(conn, chosen)
-        is_opened = not is_head(request.scope)
+        is_opened = not is_head(call.request.scope)
         if is_opened and not found.is_read:
-            await _mark(conn, request, chosen, clock(), is_read=True)
-        counted = await is_counted(conn, request)
+            await _mark(conn, call, chosen, is_read=True)
+        counted = await is_counted(conn, call.request)
         if is_opened and counted:
-            await record(conn, request, chosen, ReaderAction.OPEN, clock)
-    context = {"user": request.user, "article": found, "now": clock(), "is_counted": counted}
-    return Template("read/article.html", context=context)
+            await record(conn, call, chosen, ReaderAction.OPEN)
+    return call.page("read/article.html", article=found, is_counted=counted)
 
 
 @post("/articles/{article_id:uuid}/click", status_code=204)
-async def click(request: AnyRequest, article_id: FromPath[UUID], database: Db, clock: Now) -> None:
+async def click(call: Call, article_id: FromPath[UUID]) -> None:
     """Record that the user opened the original, if they consented. Raises NotFound."""
     chosen = ArticleId(article_id)
-    async with database.as_user(request.user.id) as conn:
+    async with call.as_user() as conn:
         await _require(conn, chosen)
-        await record(conn, request, chosen, ReaderAction.CLICK, clock)
+        await record(conn, call, chosen, ReaderAction.CLICK)
 
 
 @post("/articles/{article_id:uuid}/{action:str}", status_code=200)
-async def mark(
-    request: AnyRequest, article_id: FromPath[UUID], action: FromPath[str], database: Db, clock: Now
-) -> Template | Redirect:
+async def mark(call: Call, article_id: FromPath[UUID], action: FromPath[str]) -> Template | Redirect:
     """Mark as read or unread, star or unstar; responds with the buttons. Raises NotFound."""
     if action not in ACTIONS:
         raise NotFound("Unknown action.")
     chosen = ArticleId(article_id)
-    async with database.as_user(request.user.id) as conn:
+    async with call.as_user() as conn:
         await _require(conn, chosen)
-        await _mark(conn, request, chosen, clock(), **ACTIONS[action])
+        await _mark(conn, call, chosen, **ACTIONS[action])
         if action == "star":
-            await record(conn, request, chosen, ReaderAction.STAR, clock)
+            await record(conn, call, chosen, ReaderAction.STAR)
         found = await lists.find_article(conn, article_id=chosen)
     if found is None:  # unstarred, and its feed is no longer followed
         return Template("read/gone.html")
-    if not is_htmx(request):
+    if not call.is_htmx:
         return Redirect(f"/articles/{article_id}", status_code=303)
-    return Template("read/buttons.html", context={"line": found})
+    return call.page("read/buttons.html", line=found)
 
 
 @post("/read/all", status_code=303)
-async def mark_all(
-    request: AnyRequest, data: URLEncodedBody[MarkRead], database: Db, clock: Now
-) -> Redirect | Response[None]:
+async def mark_all(call: Call, data: URLEncodedBody[MarkRead]) -> Redirect | Response[None]:
     """Mark a list as read, all of it or down to a cursor. Raises Invalid."""
     query = read_query("unread", data.feed, data.category, data.until)
-    until = clock()
-    async with database.as_user(request.user.id) as conn:
+    until = call.now
+    async with call.as_user() as conn:
         if query.after is None:
             await marks.mark_all_read(conn, feed=query.feed, category=query.category, until=until)
         else:
             await marks.mark_above_read(
-                conn, user_id=request.user.id, feed=query.feed, category=query.category, place=query.after, now=until
+                conn, user_id=call.user.id, feed=query.feed, category=query.category, place=query.after, now=until
             )
-    if is_htmx(request):
+    if call.is_htmx:
         return Response(None, status_code=204, headers={"HX-Refresh": "true"})
     return Redirect(data.back if BACK.fullmatch(data.back) else "/read", status_code=303)
 
@@ -190,17 +175,16 @@ async def _find(conn: Connection, query: ArticlesQuery, words: str, since: datet
     return page_of(lines, query.limit)
 
 
-async def _sidebar(conn: Connection, query: ArticlesQuery) -> dict[str, object]:
+async def _sidebar(conn: Connection, call: CallContext, query: ArticlesQuery) -> dict[str, Any]:
     """The list of feeds and the name of the open one. A long list is loaded after the articles."""
     total = await subscriptions.count_feeds(conn, query=FeedsQuery())
     opened = await subscriptions.find(conn, subscription_id=query.feed) if query.feed else None
+    is_short = total <= FEEDS_AT_ONCE
+    neighbours = await subscriptions.list_unread_counts(conn, most=UNREAD_COUNTED) if is_short else None
     return {
-        "has_feeds": total > 0,
-        "neighbours": (
-            await subscriptions.list_unread_counts(conn, most=UNREAD_COUNTED) if total <= FEEDS_AT_ONCE else None
-        ),
-        "name": opened.name if opened else query.category,
-    }
+        "has_feeds": total > 0, "neighbours": neighbours, "name": opened.name if opened else query.category,
+        "is_counted": await is_counted(conn, call.request),
+    }  # fmt: skip
 
 
 async def _require(conn: Connection, article_id: ArticleId) -> ArticleFull:
@@ -210,14 +194,14 @@ async def _require(conn: Connection, article_id: ArticleId) -> ArticleFull:
     return found
 
 
-def _shown(query: ArticlesQuery) -> dict[str, object]:
+def _shown(query: ArticlesQuery) -> dict[str, Any]:
     return {"shelf": query.shelf, "feed": query.feed, "category": query.category, "most": UNREAD_COUNTED}
 
 
-async def _mark(conn: Connection, request: AnyRequest, article_id: ArticleId, now: datetime, **marked: bool) -> None:
+async def _mark(conn: Connection, call: CallContext, article_id: ArticleId, **marked: bool) -> None:
     is_read, is_starred = marked.get("is_read"), marked.get("is_starred")
     await marks.mark(
-        conn, user_id=request.user.id, article_id=article_id, is_read=is_read, is_starred=is_starred, now=now
+        conn, user_id=call.user.id, article_id=article_id, is_read=is_read, is_starred=is_starred, now=call.now
     )
     if is_read:
         await marks.advance(conn, article_id=article_id)

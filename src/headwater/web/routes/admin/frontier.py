@@ -4,8 +4,8 @@ The statistics and the table are loaded again every ten seconds; selected URLs s
 is done in steps: each response requests the next one, and leaving the page stops it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -16,7 +16,7 @@ from litestar.params import FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
 
 from headwater.accounts.types import Role
-from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, decode_cursor, encode_cursor
+from headwater.asgi.handlers import Call, CallContext, decode_cursor, encode_cursor
 from headwater.audit import store as audit
 from headwater.audit.types import AuditAction
 from headwater.db import Connection
@@ -30,15 +30,14 @@ from headwater.frontier.types import (
     Origin,
     Status,
     Submission,
-    UrlCounts,
     UrlFilter,
 )  # fmt: skip
 from headwater.hosts.store.status import find_status, list_waiting
 from headwater.sources.store.sources import find_label, list_labels
-from headwater.types import Clock, PageCursor, SourceId
+from headwater.types import PageCursor, SourceId
 from headwater.web.errors import fragment
 from headwater.web.format import count
-from headwater.web.query import is_htmx, parse_id, parse_number, search_text
+from headwater.web.query import parse_id, parse_number, search_text
 
 PAGE = 50
 SOURCES_SHOWN = 12
@@ -69,123 +68,94 @@ class FrontierForm:
 
 
 async def list_page(
-    database: Db,
-    clock: Now,
-    frontier_options: NamedDependency[FrontierOptions],
-    status: FromQuery[str] = "",
-    source: FromQuery[str] = "",
-    host: FromQuery[str] = "",
-    origin: FromQuery[str] = "",
-    q: FromQuery[str] = "",
-    cursor: FromQuery[str] = "",
-) -> dict[str, Any]:
+    call: Call, frontier_options: NamedDependency[FrontierOptions], status: FromQuery[str] = "",
+    source: FromQuery[str] = "", host: FromQuery[str] = "", origin: FromQuery[str] = "", q: FromQuery[str] = "",
+    cursor: FromQuery[str] = ""
+) -> dict[str, Any]:  # fmt: skip
     """A page of URLs that match the query string; a source is given by id or name. Raises Invalid."""
-    async with database.transaction() as conn:
+    async with call.database.transaction() as conn:
         wanted = read_filter(status, await _source_id(conn, source), host, origin, q)
-        found = await listing.list_urls(conn, wanted=wanted, now=clock(), limit=PAGE, after=read_cursor(cursor))
+        found = await listing.list_urls(conn, wanted=wanted, now=call.now, limit=PAGE, after=read_cursor(cursor))
         named = {url.source_id for url in found.urls} | {wanted.source_id}
         return {
-            "urls": found.urls,
-            "matching": await listing.count_urls(conn, wanted=wanted, now=clock()),
+            "urls": found.urls, "wanted": wanted, "values": filter_values(wanted), "cursor": cursor,
+            "address": urlencode(filter_values(wanted)), "next": cursor_of(found.next), "options": frontier_options,
+            "matching": await listing.count_urls(conn, wanted=wanted, now=call.now),
             "labels": await list_labels(conn, source_ids=[one for one in named if one]),
-            "wanted": wanted,
-            "values": filter_values(wanted),
-            "address": urlencode(filter_values(wanted)),
-            "cursor": cursor,
-            "next": cursor_of(found.next),
-            "can_retry": wanted.status in {None, *RETRIED},
-            "shown_host": await find_status(conn, name=wanted.host, now=clock()) if wanted.host else None,
-            "statuses": list(Status),
-            "origins": list(Origin),
-            "now": clock(),
-            "options": frontier_options,
-        }
+            "can_retry": wanted.status in {None, *RETRIED}, "statuses": list(Status), "origins": list(Origin),
+            "shown_host": await find_status(conn, name=wanted.host, now=call.now) if wanted.host else None,
+        }  # fmt: skip
 
 
 URLS = {"found": Provide(list_page)}
 
 
 @get("/admin/frontier", role=Role.SUPER_ADMIN, dependencies=URLS)
-async def frontier(request: AnyRequest, database: Db, clock: Now, found: NamedDependency[dict[str, Any]]) -> Template:
-    async with database.transaction() as conn:
-        context = found | await _statistics(conn, clock)
-    return Template("admin/frontier.html", context=context | {"user": request.user})
+async def frontier(call: Call, found: NamedDependency[dict[str, Any]]) -> Template:
+    async with call.database.transaction() as conn:
+        return call.page("admin/frontier.html", **found, **await _statistics(conn, call.now))
 
 
 @fragment(get, "/admin/frontier/urls", "Failed to load URLs", place=NOTICE, role=Role.SUPER_ADMIN, dependencies=URLS)
-async def urls(found: NamedDependency[dict[str, Any]]) -> Template:
+async def urls(call: Call, found: NamedDependency[dict[str, Any]]) -> Template:
     shown = urlencode(found["values"] | ({"cursor": found["cursor"]} if found["cursor"] else {}))
     address = f"/admin/frontier?{shown}" if shown else "/admin/frontier"
-    return Template("admin/frontier_urls.html", context=found, headers={"HX-Replace-Url": address})
+    return call.page("admin/frontier_urls.html", **found, headers={"HX-Replace-Url": address})
 
 
 @fragment(get, "/admin/frontier/stats", "Failed to load statistics", role=Role.SUPER_ADMIN)
-async def stats(database: Db, clock: Now, frontier_options: NamedDependency[FrontierOptions]) -> Template:
+async def stats(call: Call, frontier_options: NamedDependency[FrontierOptions]) -> Template:
     """The statistics, and the throttled hosts."""
-    async with database.transaction() as conn:
-        context = await _statistics(conn, clock) | {"options": frontier_options}
-    return Template("admin/frontier_stats.html", context=context)
+    async with call.database.transaction() as conn:
+        return call.page("admin/frontier_stats.html", options=frontier_options, **await _statistics(conn, call.now))
 
 
 @fragment(post, "/admin/frontier/submit", "Failed to submit", place="frontier-submit-said", role=Role.SUPER_ADMIN)
-async def submit(
-    request: AnyRequest, data: URLEncodedBody[FrontierForm], database: Db, clock: Now
-) -> Template | Redirect:
+async def submit(call: Call, data: URLEncodedBody[FrontierForm]) -> Template | Redirect:
     priority = read_number(data.priority or "5")
     if not 1 <= priority <= 10:
         raise Invalid("The priority is a number from 1 to 10.")
     source_id = read_source(data.source)
-    submission = Submission(
-        data.url.strip(), Origin.MANUAL, source_id=source_id, priority=priority if data.priority else None
-    )
-    async with database.transaction() as conn:
+    chosen = priority if data.priority else None
+    submission = Submission(data.url.strip(), Origin.MANUAL, source_id=source_id, priority=chosen)
+    async with call.database.transaction() as conn:
         if source_id and not await list_labels(conn, source_ids=[source_id]):
             raise Invalid("Source not found.")
-        [submitted] = await queue.submit(conn, submissions=[submission], now=clock())
+        [submitted] = await queue.submit(conn, submissions=[submission], now=call.now)
     if submitted.fate is Fate.INVALID:
         raise Invalid(f"This URL cannot be fetched: {submitted.reason}.")
-    return _notice(request, f"{submitted.url} {RESULTS[submitted.fate]}.")
+    return _notice(call, f"{submitted.url} {RESULTS[submitted.fate]}.")
 
 
 @fragment(post, "/admin/frontier/retry", "Failed to retry", place=NOTICE, role=Role.SUPER_ADMIN)
-async def retry(
-    request: AnyRequest, data: URLEncodedBody[FrontierForm], database: Db, clock: Now
-) -> Template | Redirect:
-    async with database.transaction() as conn:
-        found = await _find(conn, data.ids, clock)
-        await changes.retry(conn, ids=[url.id for url in found], now=clock())
+async def retry(call: Call, data: URLEncodedBody[FrontierForm]) -> Template | Redirect:
+    async with call.database.transaction() as conn:
+        found = await _find(conn, data.ids, call.now)
+        await changes.retry(conn, ids=[url.id for url in found], now=call.now)
         subject, subject_id = (found[0].url, found[0].id) if len(found) == 1 else (f"{len(found)} URLs", None)
-        actor, detail = actor_of(request), {"urls": [url.url for url in found]}
+        detail = {"urls": [url.url for url in found]}
         await audit.record(
-            conn, actor, AuditAction.URLS_RETRIED, clock(), subject=subject, subject_id=subject_id, detail=detail
+            conn, call.actor, AuditAction.URLS_RETRIED, call.now, subject=subject, subject_id=subject_id, detail=detail
         )
-    return _notice(request, f"{count(len(found), 'URL')} queued for retry.", data.back)
+    return _notice(call, f"{count(len(found), 'URL')} queued for retry.", data.back)
 
 
 @fragment(post, "/admin/frontier/delete", "Failed to delete", place=NOTICE, role=Role.SUPER_ADMIN)
-async def remove(
-    request: AnyRequest, data: URLEncodedBody[FrontierForm], database: Db, clock: Now
-) -> Template | Redirect:
+async def remove(call: Call, data: URLEncodedBody[FrontierForm]) -> Template | Redirect:
     """Delete URLs. They are queued again if they are found again. Raises Invalid, UrlNotFound."""
-    async with database.transaction() as conn:
-        found = await _find(conn, data.ids, clock)
+    async with call.database.transaction() as conn:
+        found = await _find(conn, data.ids, call.now)
         await changes.delete(conn, ids=[url.id for url in found])
         for url in found:
             detail = {"status": url.status.value, "last_error": url.last_error}
             await audit.record(
-                conn,
-                actor_of(request),
-                AuditAction.URL_DELETED,
-                clock(),
-                subject=url.url,
-                subject_id=url.id,
-                detail=detail,
+                conn, call.actor, AuditAction.URL_DELETED, call.now, subject=url.url, subject_id=url.id, detail=detail
             )
-    return _notice(request, f"{count(len(found), 'URL')} deleted.", data.back)
+    return _notice(call, f"{count(len(found), 'URL')} deleted.", data.back)
 
 
 @fragment(post, "/admin/frontier/retry-all", "Failed to retry", place=NOTICE, role=Role.SUPER_ADMIN)
-async def retry_all(request: AnyRequest, data: URLEncodedBody[FrontierForm], database: Db, clock: Now) -> Template:
+async def retry_all(call: Call, data: URLEncodedBody[FrontierForm]) -> Template:
     """Retry failed and given-up URLs that match the filter: one step. Raises Invalid."""
     wanted = read_filter(data.status, data.source, data.host, data.origin, data.q)
     if wanted.status not in {None, *RETRIED}:
@@ -196,28 +166,21 @@ async def retry_all(request: AnyRequest, data: URLEncodedBody[FrontierForm], dat
         nonlocal is_logged
         if not is_logged:  # once per step, in the transaction of its first change
             subject, detail = f"all {describe(wanted)}", filter_values(wanted)
-            await audit.record(
-                conn, actor_of(request), AuditAction.URLS_RETRIED, clock(), subject=subject, detail=detail
-            )
+            await audit.record(conn, call.actor, AuditAction.URLS_RETRIED, call.now, subject=subject, detail=detail)
         is_logged = True
 
     after = read_cursor(data.cursor)
-    part = await retry_matching(database, clock, wanted=wanted, after=after, pages=RETRY_PAGES, note=log)
-    done = so_far + part.retried
-    context = {
-        "so_far": done,
-        "values": filter_values(wanted) | {"cursor": cursor_of(part.next), "so_far": done},
-        "is_done": part.next is None,
-    }
-    headers = {"HX-Trigger": "refreshFrontier"} if part.next is None else {}
-    return Template("admin/frontier_retrying.html", context=context, headers=headers)
+    part = await retry_matching(call.database, call.clock, wanted=wanted, after=after, pages=RETRY_PAGES, note=log)
+    done, is_done = so_far + part.retried, part.next is None
+    values = filter_values(wanted) | {"cursor": cursor_of(part.next), "so_far": done}
+    headers = {"HX-Trigger": "refreshFrontier"} if is_done else {}
+    return call.page("admin/frontier_retrying.html", so_far=done, values=values, is_done=is_done, headers=headers)
 
 
 def read_filter(status: str, source: str, host: str, origin: str, text: str) -> UrlFilter:
-    if status and status not in set(Status):
-        raise Invalid(f"Unknown status. Use one of {', '.join(Status)}.")
-    if origin and origin not in set(Origin):
-        raise Invalid(f"Unknown origin. Use one of {', '.join(Origin)}.")
+    for name, value, known in (("status", status, Status), ("origin", origin, Origin)):
+        if value and value not in set(known):
+            raise Invalid(f"Unknown {name}. Use one of {', '.join(known)}.")
     host, text = search_text(host, text, most=TEXT_MAX)
     return UrlFilter(
         Status(status) if status else None, read_source(source), host.lower() or None,
@@ -271,44 +234,36 @@ async def _source_id(conn: Connection, text: str) -> str:
     return str(found.id)
 
 
-async def _statistics(conn: Connection, clock: Clock) -> dict[str, object]:
-    counted = await listing.stats(conn, now=clock())
+async def _statistics(conn: Connection, now: datetime) -> dict[str, Any]:
+    counted = await listing.stats(conn, now=now)
     tallies = sorted((one for one in counted.by_source if one.total), key=lambda one: one.total, reverse=True)
-    shown = tallies[:SOURCES_SHOWN]
+    ids = [one.source_id for one in tallies if one.source_id]
     return {
-        "by_status": counted.by_status,
-        "total": sum(counted.by_status.values()),
-        "tallies": shown,
-        "tally_labels": await list_labels(conn, source_ids=_ids(shown)),
-        "more_sources": len(tallies) - len(shown),
-        "sources": (await list_labels(conn, source_ids=_ids(tallies[:SOURCES_OFFERED]))).values(),
-        "hosts": await list_waiting(conn, now=clock(), limit=HOSTS_SHOWN),
-        "now": clock(),
-    }
+        "by_status": counted.by_status, "total": sum(counted.by_status.values()),
+        "tallies": tallies[:SOURCES_SHOWN], "more_sources": len(tallies[SOURCES_SHOWN:]),
+        "tally_labels": await list_labels(conn, source_ids=ids[:SOURCES_SHOWN]),
+        "sources": (await list_labels(conn, source_ids=ids[:SOURCES_OFFERED])).values(),
+        "hosts": await list_waiting(conn, now=now, limit=HOSTS_SHOWN),
+    }  # fmt: skip
 
 
-def _ids(tallies: Sequence[UrlCounts]) -> list[SourceId]:
-    return [one.source_id for one in tallies if one.source_id]
-
-
-async def _find(conn: Connection, given: list[str] | str, clock: Clock) -> list[FrontierUrl]:
+async def _find(conn: Connection, given: list[str] | str, now: datetime) -> list[FrontierUrl]:
     """The selected URLs. Raises Invalid, and UrlNotFound if there is none."""
     ids = {text: parse_id(text) for text in ([given] if isinstance(given, str) else given) if text}
     if not 0 < len(ids) <= PAGE:
         raise Invalid("Select URLs first." if not ids else f"At most {PAGE} URLs at a time.")
     if None in ids.values():
         raise Invalid("URL not found.")
-    looked = [await listing.find(conn, id=one, now=clock()) for one in ids.values() if one]
+    looked = [await listing.find(conn, id=one, now=now) for one in ids.values() if one]
     found = [url for url in looked if url is not None]
     if not found:
         raise UrlNotFound(UUID(next(iter(ids))))
     return found
 
 
-def _notice(request: AnyRequest, message: str, back: str = "") -> Template | Redirect:
+def _notice(call: CallContext, message: str, back: str = "") -> Template | Redirect:
     """A message; without htmx a redirect to the page with its filter."""
-    if is_htmx(request):
-        headers = {"HX-Trigger": "refreshFrontier"}
-        return Template("admin/said.html", context={"message": message}, headers=headers)
+    if call.is_htmx:
+        return call.page("admin/said.html", message=message, headers={"HX-Trigger": "refreshFrontier"})
     is_query = back.isascii() and back.isprintable()
     return Redirect(f"/admin/frontier?{back}" if back and is_query else "/admin/frontier", status_code=303)

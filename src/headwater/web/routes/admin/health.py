@@ -15,7 +15,7 @@ from litestar.response import Template
 
 from headwater.accounts.types import Role
 from headwater.alerts.store import incidents
-from headwater.asgi.handlers import AnyRequest, Db, Now
+from headwater.asgi.handlers import Call
 from headwater.db import Connection
 from headwater.polling.store import claims as feed_claims
 from headwater.sources.health.store import counts
@@ -51,38 +51,35 @@ class Census:
 
 
 @get("/admin", role=Role.SUPER_ADMIN)
-async def health(request: AnyRequest, database: Db, clock: Now, period: FromQuery[str] = "24h") -> Template:
-    async with database.transaction() as conn:
-        context = {**await _now(conn, clock()), **await _past(conn, read_period(period), clock())}
-        context["alerts"] = await incidents.read_board(conn, past=0)
-    return Template("admin/health.html", context={**context, "user": request.user})
+async def health(call: Call, period: FromQuery[str] = "24h") -> Template:
+    async with call.database.transaction() as conn:
+        parts = {**await _now(conn, call.now), **await _past(conn, read_period(period), call.now)}
+        return call.page("admin/health.html", alerts=await incidents.read_board(conn, past=0), **parts)
 
 
 @fragment(get, "/admin/health/now", "Failed to load statistics", role=Role.SUPER_ADMIN)
-async def now(database: Db, clock: Now) -> Template:
-    async with database.transaction() as conn:
-        return Template("admin/health_now.html", context=await _now(conn, clock()))
+async def now(call: Call) -> Template:
+    async with call.database.transaction() as conn:
+        return call.page("admin/health_now.html", **await _now(conn, call.now))
 
 
 @fragment(get, "/admin/health/past", "Failed to load plots", role=Role.SUPER_ADMIN)
-async def past(database: Db, clock: Now, period: FromQuery[str] = "24h") -> Template:
-    async with database.transaction() as conn:
-        return Template("admin/health_past.html", context=await _past(conn, read_period(period), clock()))
+async def past(call: Call, period: FromQuery[str] = "24h") -> Template:
+    async with call.database.transaction() as conn:
+        return call.page("admin/health_past.html", **await _past(conn, read_period(period), call.now))
 
 
 @get("/admin/alerts", role=Role.SUPER_ADMIN)
-async def alerts(request: AnyRequest, database: Db, clock: Now) -> Template:
-    async with database.transaction() as conn:
-        board = await incidents.read_board(conn, past=PAST_ALERTS)
-    return Template("admin/alerts_page.html", context={"alerts": board, "now": clock(), "user": request.user})
+async def alerts(call: Call) -> Template:
+    async with call.database.transaction() as conn:
+        return call.page("admin/alerts_page.html", alerts=await incidents.read_board(conn, past=PAST_ALERTS))
 
 
 @fragment(get, "/admin/alerts/open", "Failed to load alerts", role=Role.SUPER_ADMIN)
-async def active_alerts(database: Db, clock: Now) -> Template:
+async def active_alerts(call: Call) -> Template:
     """The active alerts; the health page includes them."""
-    async with database.transaction() as conn:
-        board = await incidents.read_board(conn, past=0)
-    return Template("admin/alerts.html", context={"alerts": board, "now": clock()})
+    async with call.database.transaction() as conn:
+        return call.page("admin/alerts.html", alerts=await incidents.read_board(conn, past=0))
 
 
 def read_period(text: str) -> Period:
@@ -107,7 +104,6 @@ def census_of(tallies: Sequence[Tally]) -> Census:
 async def _now(conn: Connection, at: datetime) -> dict[str, Any]:
     oldest = await feed_claims.oldest_due_at(conn, now=at)
     return {
-        "now": at,
         "census": census_of(await state_store.tally(conn)),
         "paused": await state_store.list_paused(conn, now=at, limit=SHOWN),
         "coming_back": await state_store.list_coming_back(conn, limit=SHOWN),
@@ -124,15 +120,10 @@ async def _past(conn: Connection, period: Period, at: datetime) -> dict[str, Any
     counting = await counts.find_counting(conn)
     is_behind = counting.counted_until is not None and counting.counted_until + TAIL_MOST < at
     return {
-        "now": at,
-        "period": period,
-        "periods": list(Period),
-        "bars": bars,
+        "period": period, "periods": list(Period), "bars": bars,
         "whole": Bar(bars[0].at, sum((Counter(bar.outcomes) for bar in bars), Counter[str]())),
-        "failure_groups": list(FailureGroup),
-        "columns": failures_over_time(bars, period.step),
-        "curve": uptime_over_time(bars),
+        "failure_groups": list(FailureGroup), "columns": failures_over_time(bars, period.step),
+        "curve": uptime_over_time(bars), "ranked_at": counting.ranked_at,
         "leaders": await counts.list_leaders(conn, period=period),
-        "ranked_at": counting.ranked_at,
         "behind": counting.counted_until if is_behind else None,
-    }
+    }  # fmt: skip

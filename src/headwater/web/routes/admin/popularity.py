@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from litestar import get
 from litestar.di import NamedDependency, Provide
@@ -11,7 +12,7 @@ from litestar.response import Template
 from headwater.accounts.types import Role
 from headwater.analytics import store
 from headwater.analytics.types import FEWEST, PopularityOrder, PopularityPeriod, PopularityStep
-from headwater.asgi.handlers import AnyRequest, Db, Now
+from headwater.asgi.handlers import Call
 from headwater.errors import Invalid
 from headwater.web.errors import fragment
 
@@ -30,41 +31,34 @@ class PopularityBar:
     clicks: float
 
 
-async def count_reads(
-    database: Db, clock: Now, period: FromQuery[str] = "week", sort: FromQuery[str] = "reads"
-) -> dict[str, object]:
+async def count_reads(call: Call, period: FromQuery[str] = "week", sort: FromQuery[str] = "reads") -> dict[str, Any]:
     if period not in set(PopularityPeriod) or sort not in set(PopularityOrder):
         raise Invalid(
             f"Unknown period or order. Periods: {', '.join(PopularityPeriod)}. Orders: {', '.join(PopularityOrder)}."
         )
     length, order = PopularityPeriod(period), PopularityOrder(sort)
-    async with database.as_system() as conn:
-        moments = await store.list_moments(conn, period=length, until=length.end(clock()))
+    async with call.database.as_system() as conn:
+        moments = await store.list_moments(conn, period=length, until=length.end(call.now))
         return {
-            "ranking": await store.rank(conn, since=clock() - length.length, order=order, limit=SHOWN),
-            "readers": await store.count_readers(conn),
-            "bars": bars_of(moments),
-            "most": max((moment.reads or 0 for moment in moments), default=0),
-            "size": (WIDTH, HEIGHT),
-            "period": length,
-            "sort": order,
+            "ranking": await store.rank(conn, since=call.now - length.length, order=order, limit=SHOWN),
+            "readers": await store.count_readers(conn), "bars": bars_of(moments), "size": (WIDTH, HEIGHT),
+            "most": max((moment.reads or 0 for moment in moments), default=0), "period": length, "sort": order,
             "fewest": FEWEST,
-            "now": clock(),
-        }
+        }  # fmt: skip
 
 
 NUMBERS = {"counted": Provide(count_reads)}
 
 
 @get("/admin/popularity", role=Role.SUPER_ADMIN, dependencies=NUMBERS)
-async def popularity(request: AnyRequest, counted: NamedDependency[dict[str, object]]) -> Template:
-    return Template("admin/popularity.html", context={"user": request.user, **counted})
+async def popularity(call: Call, counted: NamedDependency[dict[str, Any]]) -> Template:
+    return call.page("admin/popularity.html", **counted)
 
 
 @fragment(get, "/admin/popularity/numbers", "Failed to load statistics", role=Role.SUPER_ADMIN, dependencies=NUMBERS)
-async def numbers(counted: NamedDependency[dict[str, object]]) -> Template:
+async def numbers(call: Call, counted: NamedDependency[dict[str, Any]]) -> Template:
     """The numbers, which are loaded again every minute."""
-    return Template("admin/popularity_numbers.html", context=counted)
+    return call.page("admin/popularity_numbers.html", **counted)
 
 
 def bars_of(moments: Sequence[PopularityStep]) -> list[PopularityBar]:

@@ -9,7 +9,7 @@ from litestar.params import FromQuery
 from litestar.response import Template
 
 from headwater.accounts.types import Role
-from headwater.asgi.handlers import AnyRequest
+from headwater.asgi.handlers import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,7 @@ class SettingLine:
 
 
 @get("/admin/settings", role=Role.SUPER_ADMIN, sync_to_thread=False)
-def settings(
-    request: AnyRequest, setting_lines: NamedDependency[Sequence[SettingLine]], q: FromQuery[str] = ""
-) -> Template:
-    wanted = q.strip().casefold()[:200]
-    found = [one for one in setting_lines if wanted in f"{one.name} {one.description}".casefold()]
-    context = {"user": request.user, "lines": found, "text": q.strip()[:200], "total": len(setting_lines)}
-    return Template("admin/settings.html", context=context)
+def settings(call: Call, setting_lines: NamedDependency[Sequence[SettingLine]], q: FromQuery[str] = "") -> Template:
+    text = q.strip()[:200]
+    found = [one for one in setting_lines if text.casefold() in f"{one.name} {one.description}".casefold()]
+    return call.page("admin/settings.html", lines=found, text=text, total=len(setting_lines))

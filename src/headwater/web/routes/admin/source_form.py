@@ -35,28 +35,19 @@ class SourceForm:
 
 
 def form_of(source: Source) -> SourceForm:
+    # A user's feed URL may contain a secret, so administrators see it masked; sent back masked, it is unchanged.
+    urls = {name: masked(getattr(source, name) or "") for name in ("feed_url", "url", "sitemap_url")}
+    flags = ("external_links", "is_system", "is_critical", "enabled")
+    checked = {name: "yes" if getattr(source, name) else "" for name in flags}
+    selectors = [f"{part}={one}" for part, some in source.selectors.items() for one in some]
     return SourceForm(
-        name=source.name,
-        # A user's feed URL may contain a secret, so administrators see it masked. If it comes back masked, it is not
-        # changed.
-        feed_url=masked(source.feed_url or ""),
-        url=masked(source.url or ""),
-        sitemap_url=masked(source.sitemap_url or ""),
-        category=source.category or "",
-        mode=source.ingestion_mode,
-        policy=source.policy or "",
-        interval_minutes=str(source.interval_minutes or ""),
-        priority=str(source.priority),
-        patterns="\n".join(source.article_url_patterns),
-        selectors="\n".join(f"{part}={one}" for part, some in source.selectors.items() for one in some),
-        max_depth=str(source.max_depth),
-        page_budget=str(source.page_budget or ""),
+        name=source.name, category=source.category or "", mode=source.ingestion_mode, policy=source.policy or "",
+        interval_minutes=str(source.interval_minutes or ""), priority=str(source.priority),
+        patterns="\n".join(source.article_url_patterns), selectors="\n".join(selectors),
+        max_depth=str(source.max_depth), page_budget=str(source.page_budget or ""),
         min_delay_ms=str(round(source.min_delay / timedelta(milliseconds=1)) if source.min_delay else ""),
-        external_links="yes" if source.external_links else "",
-        is_system="yes" if source.is_system else "",
-        is_critical="yes" if source.is_critical else "",
-        enabled="yes" if source.enabled else "",
-    )
+        **urls, **checked,
+    )  # fmt: skip
 
 
 def new_source(form: SourceForm) -> Changes:
@@ -79,7 +70,10 @@ def _changes(form: SourceForm, before: SourceForm, *, is_new: bool) -> Changes:
 
     def number(name: str, what: str) -> int | None:
         given = text(name)
-        return None if given is None else _whole(given or "0", what)
+        found = parse_number(given or "0", digits=9)
+        if found is None:
+            raise Invalid(f"{what} must be a whole number, not {(given or '')[:40]!r}.")
+        return None if given is None else found
 
     def checkbox(name: str) -> bool | None:
         return None if bool(getattr(form, name)) == bool(getattr(before, name)) else bool(getattr(form, name))
@@ -89,35 +83,18 @@ def _changes(form: SourceForm, before: SourceForm, *, is_new: bool) -> Changes:
         return None if given == _lines(getattr(before, name)) else given
 
     interval, delay = number("interval_minutes", "An interval"), number("min_delay_ms", "A delay")
+    overrides = SourceOverrides(
+        site=text("url"), sitemap=text("sitemap_url"), mode=text("mode") or None, patterns=lines("patterns"),
+        selectors=lines("selectors"), external_links=checkbox("external_links"),
+        max_depth=number("max_depth", "A depth"), budget=number("page_budget", "A budget"),
+        delay=None if delay is None else timedelta(milliseconds=delay), priority=number("priority", "A priority"),
+    )  # fmt: skip
     return Changes(
-        name=text("name"),
-        feed_url=text("feed_url") or None,
-        category=text("category"),
-        policy=text("policy"),
-        interval=None if interval is None else timedelta(minutes=interval),
-        is_system=checkbox("is_system") if not is_new else None,
-        is_critical=checkbox("is_critical"),
-        enabled=checkbox("enabled") if not is_new else None,
-        overrides=SourceOverrides(
-            site=text("url"),
-            sitemap=text("sitemap_url"),
-            mode=text("mode") or None,
-            patterns=lines("patterns"),
-            selectors=lines("selectors"),
-            external_links=checkbox("external_links"),
-            max_depth=number("max_depth", "A depth"),
-            budget=number("page_budget", "A budget"),
-            delay=None if delay is None else timedelta(milliseconds=delay),
-            priority=number("priority", "A priority"),
-        ),
-    )
-
-
-def _whole(text: str, what: str) -> int:
-    number = parse_number(text, digits=9)
-    if number is None:
-        raise Invalid(f"{what} must be a whole number, not {text[:40]!r}.")
-    return number
+        name=text("name"), feed_url=text("feed_url") or None, category=text("category"), policy=text("policy"),
+        interval=None if interval is None else timedelta(minutes=interval), is_critical=checkbox("is_critical"),
+        is_system=None if is_new else checkbox("is_system"), enabled=None if is_new else checkbox("enabled"),
+        overrides=overrides,
+    )  # fmt: skip
 
 
 def _lines(text: str) -> tuple[str, ...]:

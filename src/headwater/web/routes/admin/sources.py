@@ -18,7 +18,7 @@ from litestar.response import Template
 
 from headwater.accounts.types import Role
 from headwater.articles.store import listing
-from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, open_source
+from headwater.asgi.handlers import Call, open_source
 from headwater.audit import store as audit
 from headwater.audit.types import AuditFilter
 from headwater.errors import Invalid, NotApproved, NotFound
@@ -58,6 +58,7 @@ DEFAULT_POLLING = PollingOptions(
     max_bytes=10_000_000, max_entries=1_000, policy="default",
 )  # fmt: skip
 
+OwnTrials = NamedDependency[Trials | None]
 Operation = Callable[..., Awaitable[object]]
 # The buttons: the operation and the message afterwards.
 ACTIONS: Mapping[str, tuple[Operation, str]] = {
@@ -107,51 +108,43 @@ class SourceActionForm:
 
 
 @get("/admin/sources", role=Role.SUPER_ADMIN)
-async def list_page(request: AnyRequest, database: Db, clock: Now, after: FromQuery[str] = "") -> Template:
+async def list_page(call: Call, after: FromQuery[str] = "") -> Template:
     """A page of the list, and the form for a new source."""
-    filters = Filters(**{name: _plain(request.query_params.get(name, "")) for name in Filters.__slots__})
-    wanted = filters.wanted(clock())
-    async with database.as_system() as conn:
+    filters = Filters(**{name: _plain(call.request.query_params.get(name, "")) for name in Filters.__slots__})
+    wanted = filters.wanted(call.now)
+    async with call.database.as_system() as conn:
         place, limit = _place(after, wanted), PER_PAGE + 1
-        found = await details.list_details(conn, wanted=wanted, now=clock(), after=place, limit=limit, by_name=True)
+        found = await details.list_details(conn, wanted=wanted, now=call.now, after=place, limit=limit, by_name=True)
         categories = await state_store.list_categories(conn)
-    context = {
-        "user": request.user,
-        "now": clock(),
-        "sources": found[:PER_PAGE],
-        "filters": filters,
-        "after": _plain(after),
-        "next": _cursor(found[PER_PAGE - 1], wanted) if len(found) > PER_PAGE else "",
-        "categories": categories,
-        "states": list(SourceState),
-        "reasons": list(FailureClass),
-        **_choices(SourceForm(enabled="yes")),
-    }
-    return Template("admin/sources.html", context=context)
+    return call.page(
+        "admin/sources.html", sources=found[:PER_PAGE], filters=filters, after=_plain(after), categories=categories,
+        next=_cursor(found[PER_PAGE - 1], wanted) if len(found) > PER_PAGE else "", states=list(SourceState),
+        reasons=list(FailureClass), **_choices(SourceForm(enabled="yes")),
+    )  # fmt: skip
 
 
 @fragment(post, "/admin/sources", BROKEN, **ADMIN, status_code=204)
-async def create(request: AnyRequest, data: URLEncodedBody[SourceForm], database: Db, clock: Now) -> Response[None]:
+async def create(call: Call, data: URLEncodedBody[SourceForm]) -> Response[None]:
     wanted = new_source(data)
-    async with database.as_system() as conn:
-        source = await operate.create(conn, wanted=wanted, actor=actor_of(request), now=clock())
+    async with call.database.as_system() as conn:
+        source = await operate.create(conn, wanted=wanted, actor=call.actor, now=call.now)
     return Response(None, status_code=204, headers={"HX-Redirect": f"/admin/sources/{source.id}"})
 
 
 @fragment(post, "/admin/sources/enable", BROKEN, **ADMIN)
-async def enable_all(request: AnyRequest, data: URLEncodedBody[Filters], database: Db, clock: Now) -> Template:
+async def enable_all(call: Call, data: URLEncodedBody[Filters]) -> Template:
     """Enable disabled sources that match a filter, each in its own transaction, up to a limit."""
-    wanted = data.wanted(clock())
+    wanted = data.wanted(call.now)
     if wanted.state not in {SourceState.AUTO_DISABLED, SourceState.DISABLED}:
         raise Invalid("Choose a status first: auto-disabled or disabled.")
-    async with database.as_system() as conn:
+    async with call.database.as_system() as conn:
         limit = ENABLED_AT_ONCE + 1
-        found = await details.list_details(conn, wanted=wanted, now=clock(), limit=limit, by_name=True)
+        found = await details.list_details(conn, wanted=wanted, now=call.now, limit=limit, by_name=True)
     enabled = 0
     for line in found[:ENABLED_AT_ONCE]:
         with suppress(NotApproved, NotFound):  # rejected or deleted since it was listed
-            async with open_source(database, line.id) as (conn, source):
-                await operate.enable_whole(conn, source, actor=actor_of(request), now=clock())
+            async with open_source(call.database, line.id) as (conn, source):
+                await operate.enable_whole(conn, source, actor=call.actor, now=call.now)
             enabled += 1
     more = " There are more: press again." if len(found) > ENABLED_AT_ONCE else ""
     return _notice(f"{count(enabled, 'source')} enabled.{more}")
@@ -159,113 +152,89 @@ async def enable_all(request: AnyRequest, data: URLEncodedBody[Filters], databas
 
 @get(ONE, role=Role.SUPER_ADMIN)
 async def source_page(
-    request: AnyRequest,
-    source_id: FromPath[UUID],
-    database: Db,
-    clock: Now,
-    polling_options: NamedDependency[PollingOptions],
+    call: Call, source_id: FromPath[UUID], polling_options: NamedDependency[PollingOptions]
 ) -> Template:
-    async with open_source(database, source_id) as (conn, source):
-        now = clock()
-        feed = await state_store.find_feed(conn, source_id=source.id, options=polling_options)
-        polls = await state_store.list_polls(conn, source_id=source.id, limit=POLLS_SHOWN)
+    async with open_source(call.database, source_id) as (conn, source):
+        one, now = {"source_id": source.id}, call.now
+        feed = await state_store.find_feed(conn, **one, options=polling_options)
+        polls = await state_store.list_polls(conn, **one, limit=POLLS_SHOWN)
         logged = await audit.list_entries(conn, wanted=AuditFilter(subject_id=source.id), limit=ENTRIES_SHOWN)
-        context = {
-            "now": now,
-            "source": source,
-            "line": await details.find_details(conn, source_id=source.id, now=now),
-            "feed": feed,
-            "description": describe(feed, polling_options, now) if feed else None,
-            "polls": polls,
-            "strip": poll_strip(polls, POLLS_SHOWN),
-            "uptimes": [
-                await state_store.find_uptime(conn, source_id=source.id, period=period, now=now) for period in Period
-            ],
-            "articles": await listing.latest_of_source(conn, source_id=source.id, limit=ARTICLES_SHOWN),
-            "suggestions": await suggestions.list_for(conn, source_ids=[source.id]),
-            "logged": logged.entries,
-            "options": polling_options,
-            "user": request.user,
+        return call.page(
+            "admin/source.html", source=source, feed=feed, polls=polls, logged=logged.entries, options=polling_options,
+            line=await details.find_details(conn, **one, now=now),
+            description=describe(feed, polling_options, now) if feed else None,
+            strip=poll_strip(polls, POLLS_SHOWN),
+            uptimes=[await state_store.find_uptime(conn, **one, period=period, now=now) for period in Period],
+            articles=await listing.latest_of_source(conn, **one, limit=ARTICLES_SHOWN),
+            suggestions=await suggestions.list_for(conn, source_ids=[source.id]),
             **_choices(form_of(source)),
-        }
-    return Template("admin/source.html", context=context)
+        )  # fmt: skip
 
 
 @fragment(patch, ONE, BROKEN, place="settings-said", role=Role.SUPER_ADMIN)
-async def change(
-    request: AnyRequest, source_id: FromPath[UUID], data: URLEncodedBody[SourceForm], database: Db, clock: Now
-) -> Template:
-    async with open_source(database, source_id) as (conn, source):
+async def change(call: Call, source_id: FromPath[UUID], data: URLEncodedBody[SourceForm]) -> Template:
+    async with open_source(call.database, source_id) as (conn, source):
         wanted = changes_to(source, data)
         if wanted == operate.NO_CHANGES:
             return _notice("No changes.")
-        await operate.change(conn, source, wanted=wanted, actor=actor_of(request), now=clock())
+        await operate.change(conn, source, wanted=wanted, actor=call.actor, now=call.now)
     return _notice("Saved.")
 
 
 @fragment(delete, ONE, BROKEN, **ADMIN, status_code=204)
-async def remove(request: AnyRequest, source_id: FromPath[UUID], database: Db, clock: Now) -> Response[None]:
-    async with open_source(database, source_id) as (conn, source):
-        await operate.delete(conn, source, actor=actor_of(request), now=clock())
+async def remove(call: Call, source_id: FromPath[UUID]) -> Response[None]:
+    async with open_source(call.database, source_id) as (conn, source):
+        await operate.delete(conn, source, actor=call.actor, now=call.now)
     return Response(None, status_code=204, headers={"HX-Redirect": "/admin/sources"})
 
 
 @fragment(post, ONE + "/disable", BROKEN, **ADMIN)
-async def disable(
-    request: AnyRequest, source_id: FromPath[UUID], data: URLEncodedBody[SourceActionForm], database: Db, clock: Now
-) -> Template:
-    async with open_source(database, source_id) as (conn, source):
-        await operate.disable(conn, source, reason=data.reason, actor=actor_of(request), now=clock())
+async def disable(call: Call, source_id: FromPath[UUID], data: URLEncodedBody[SourceActionForm]) -> Template:
+    async with open_source(call.database, source_id) as (conn, source):
+        await operate.disable(conn, source, reason=data.reason, actor=call.actor, now=call.now)
     return _notice("Disabled.")
 
 
 @fragment(post, ONE + "/adopt", BROKEN, **ADMIN)
-async def adopt(
-    request: AnyRequest, source_id: FromPath[UUID], data: URLEncodedBody[SourceActionForm], database: Db, clock: Now
-) -> Template:
+async def adopt(call: Call, source_id: FromPath[UUID], data: URLEncodedBody[SourceActionForm]) -> Template:
     """Use a feed that was found on the site."""
-    async with open_source(database, source_id) as (conn, source):
+    async with open_source(call.database, source_id) as (conn, source):
         found = await suggestions.list_for(conn, source_ids=[source.id])
         # The page shows and sends URLs with secrets masked.
         url = next((one.feed_url for one in found if data.url == masked(one.feed_url)), data.url)
-        await operate.change(conn, source, wanted=Changes(feed_url=url), actor=actor_of(request), now=clock())
+        await operate.change(conn, source, wanted=Changes(feed_url=url), actor=call.actor, now=call.now)
     return _notice("Feed URL changed. It is polled at once.")
 
 
 @fragment(post, ONE + "/test", BROKEN, **ADMIN)
-async def test_feed(source_id: FromPath[UUID], database: Db, trials: NamedDependency[Trials | None]) -> Template:
+async def test_feed(call: Call, source_id: FromPath[UUID], trials: OwnTrials) -> Template:
     """Fetch the feed now and show the result; nothing is saved."""
     if trials is None:
         raise Invalid(f"{NO_REQUESTS} Use `headwater source poll --explain` where it can.")
-    async with database.as_system() as conn:
+    async with call.database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
-    return Template("admin/source_trial.html", context={"trial": await trials.attempt(source)})
+    return call.page("admin/source_trial.html", trial=await trials.attempt(source))
 
 
 @fragment(post, ONE + "/test-page", BROKEN, **ADMIN)
 async def test_page(
-    source_id: FromPath[UUID],
-    data: URLEncodedBody[SourceActionForm],
-    database: Db,
-    trials: NamedDependency[Trials | None],
+    call: Call, source_id: FromPath[UUID], data: URLEncodedBody[SourceActionForm], trials: OwnTrials
 ) -> Template:
     """Fetch a page now and extract it with and without selectors; nothing is saved."""
     if trials is None:
         raise Invalid(f"{NO_REQUESTS} Use `headwater source test` where it can.")
-    async with database.as_system() as conn:
+    async with call.database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
-    return Template("admin/page_trial.html", context={"trial": await trials.read_page(source, data.url)})
+    return call.page("admin/page_trial.html", trial=await trials.read_page(source, data.url))
 
 
 @fragment(post, ONE + "/{action:str}", BROKEN, **ADMIN)
-async def act(
-    request: AnyRequest, source_id: FromPath[UUID], action: FromPath[str], database: Db, clock: Now
-) -> Template:
+async def act(call: Call, source_id: FromPath[UUID], action: FromPath[str]) -> Template:
     """An action without further input."""
     if action not in ACTIONS:
         raise NotFound("Unknown action.")
-    async with open_source(database, source_id) as (conn, source):
-        await ACTIONS[action][0](conn, source, actor=actor_of(request), now=clock())
+    async with open_source(call.database, source_id) as (conn, source):
+        await ACTIONS[action][0](conn, source, actor=call.actor, now=call.now)
     return _notice(ACTIONS[action][1])
 
 
