@@ -89,6 +89,7 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
 @pytest.mark.parametrize("name", STATEMENTS)
 async def test_a_statement_reads_no_more_than_it_must(name: str, full: Connection) -> None:
     values, in_full, budget = STATEMENTS[name]
+    await explain(full, name, values)  # fills the caches of the catalogue, whose reads are counted too
 
     plan = await explain(full, name, values)
 
