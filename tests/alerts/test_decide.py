@@ -322,8 +322,7 @@ def test_clocks_that_disagree_break_nothing(minutes: list[int], size: int) -> No
 
 
 def an_incident(condition: Condition = Condition.OWN_OUTAGE, subject: str = "", **more: datetime) -> Incident:
-    at = {"since": START, "began_at": START, "last_held_at": START, **more}
-    return Incident(uuid4(), condition, subject, "It is so.", **at)
+    return replace(Incident(uuid4(), condition, subject, "It is so.", START, START, START), **more)
 
 
 def a_holding(condition: Condition = Condition.OWN_OUTAGE, subject: str = "") -> HeldCondition:

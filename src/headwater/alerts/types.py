@@ -135,6 +135,25 @@ class HeldCondition:
     since: datetime
 
 
+class NoticeKind(StrEnum):
+    BEGAN = "began"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeStatus:
+    channel: str
+    kind: NoticeKind
+    sent_at: datetime | None
+    attempts: int
+    error: str | None
+
+    @property
+    def name(self) -> str:
+        """The email address, or `webhook`, whose URL may contain a secret."""
+        return self.channel.removeprefix(MAIL)
+
+
 @dataclass(frozen=True, slots=True)
 class Incident:
     """A condition, from when it began to hold until it had not held for a while."""
@@ -147,6 +166,7 @@ class Incident:
     began_at: datetime
     last_held_at: datetime
     ended_at: datetime | None = None
+    notices: Sequence[NoticeStatus] = ()  # read for pages and commands only
 
     @property
     def severity(self) -> str:
@@ -162,17 +182,21 @@ class Incident:
         """The paused host whose feeds it is about, if it is about one."""
         return self.subject.removeprefix(HOST) if self.subject.startswith(HOST) else None
 
+    @property
+    def late(self) -> list[NoticeStatus]:
+        return [one for one in self.notices if one.sent_at is None]
+
+    @property
+    def sent_to(self) -> list[str]:
+        """Channels to which all notices were sent."""
+        return sorted({one.name for one in self.notices} - {one.name for one in self.late})
+
 
 @dataclass(frozen=True, slots=True)
 class IncidentChanges:
     began: Sequence[HeldCondition]
     going_on: Sequence[Incident]  # updated
     ended: Sequence[Incident]
-
-
-class NoticeKind(StrEnum):
-    BEGAN = "began"
-    ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,40 +220,9 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class NoticeStatus:
-    channel: str
-    kind: NoticeKind
-    sent_at: datetime | None
-    attempts: int
-    error: str | None
-
-    @property
-    def name(self) -> str:
-        """The email address, or `webhook`, whose URL may contain a secret."""
-        return self.channel.removeprefix(MAIL)
-
-
-@dataclass(frozen=True, slots=True)
-class ReportedIncident:
-    """An incident as a page or a command shows it."""
-
-    incident: Incident
-    notices: Sequence[NoticeStatus] = ()
-
-    @property
-    def late(self) -> list[NoticeStatus]:
-        return [one for one in self.notices if one.sent_at is None]
-
-    @property
-    def sent_to(self) -> list[str]:
-        """Channels to which all notices were sent."""
-        return sorted({one.name for one in self.notices} - {one.name for one in self.late})
-
-
-@dataclass(frozen=True, slots=True)
 class IncidentBoard:
-    open: Sequence[ReportedIncident]
-    past: Sequence[ReportedIncident]
+    open: Sequence[Incident]
+    past: Sequence[Incident]
     evaluated_at: datetime | None
 
 

@@ -1,12 +1,12 @@
 """`headwater alerts`: open incidents, and a test of the channels."""
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from headwater.alerts.store import incidents
-from headwater.alerts.types import Message, ReportedIncident
+from headwater.alerts.types import Incident, Message
 from headwater.alerts.worker import send
 from headwater.cli.options import AsJson, group
 from headwater.cli.output import print_error, print_json, print_table, print_text, stamp
@@ -31,8 +31,9 @@ async def list_incidents(runtime: Runtime, past: Past = 0, as_json: AsJson = Fal
     async with runtime.database.transaction() as conn:
         board = await incidents.read_board(conn, past=past)
     if as_json:
-        lists = {"open": [_record(one) for one in board.open], "past": [_record(one) for one in board.past]}
-        print_json({"evaluated_at": board.evaluated_at} | lists)
+        lists = {"open": board.open, "past": board.past}
+        records = {name: [asdict(one) | {"severity": one.severity} for one in found] for name, found in lists.items()}
+        print_json({"evaluated_at": board.evaluated_at} | records)
         exit_failed(board.open)
         return
     at = f"Last evaluated at {stamp(board.evaluated_at)}."
@@ -61,13 +62,8 @@ def test() -> None:
     exit_failed(failed)
 
 
-def _row(shown: ReportedIncident) -> tuple[str, ...]:
-    one = shown.incident
-    late = sorted({delivery.name for delivery in shown.late})
-    reported = ", ".join([*shown.sent_to, *(f"{name} (not yet)" for name in late)]) or "none"
+def _row(one: Incident) -> tuple[str, ...]:
+    late = sorted({delivery.name for delivery in one.late})
+    reported = ", ".join([*one.sent_to, *(f"{name} (not yet)" for name in late)]) or "none"
     times = stamp(one.began_at), stamp(one.ended_at, "open")
     return *times, one.severity, one.condition.value, one.summary, reported
-
-
-def _record(shown: ReportedIncident) -> dict[str, Any]:
-    return asdict(shown.incident) | {"severity": shown.incident.severity, "notices": shown.notices}

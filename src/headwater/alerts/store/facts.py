@@ -113,11 +113,11 @@ async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
     # A claimed batch means nothing here: while the index does not answer, it is retried again and again.
     found["indexing"] = StageFact(await outbox.oldest_at(conn))
     # Retention is due once a day; while it runs, `due_at` is the end of its lease.
-    statement = """
+    retention = """
         SELECT CASE WHEN due_at <= %(now)s THEN due_at END, lease IS NOT NULL AND due_at > %(now)s
         FROM retention_state
     """
-    found["retaining"] = StageFact(*await fetch_row(conn, statement, {"now": now}) or ())
+    found["retaining"] = StageFact(*await fetch_row(conn, retention, {"now": now}) or ())
     return found
 
 

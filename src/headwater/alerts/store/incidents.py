@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from headwater.alerts.store.facts import LISTED, evaluated_at
-from headwater.alerts.types import Condition, HeldCondition, Incident, IncidentBoard, NoticeStatus, ReportedIncident
+from headwater.alerts.types import Condition, HeldCondition, Incident, IncidentBoard, NoticeStatus
 from headwater.db import Connection
 from headwater.ids import new_id
 
@@ -15,7 +15,7 @@ INCIDENT: Final = "incidents.id, condition::text, subject, summary, since, began
 
 
 def incident_of(row: Sequence[Any]) -> Incident:
-    """From the columns of INCIDENT."""
+    """From the columns of INCIDENT, and perhaps its notices."""
     incident_id, condition, *rest = row
     return Incident(incident_id, Condition(condition), *rest)
 
@@ -66,23 +66,21 @@ async def read_board(conn: Connection, *, past: int, limit: int = LISTED) -> Inc
             UNION ALL
             (SELECT * FROM incidents WHERE ended_at IS NOT NULL ORDER BY ended_at DESC, id DESC LIMIT %(past)s)
         )
-        SELECT (
+        SELECT {INCIDENT}, (
                 SELECT coalesce(jsonb_agg(notice ORDER BY channel, kind), '[]') FROM (
                     SELECT incident_notices.channel, kind, sent_at, coalesce(attempts, 0) AS attempts, error
                     FROM incident_notices LEFT JOIN incident_messages ON incident_messages.id = message_id
                     WHERE incident_id = incidents.id
                 ) AS notice
-            ), {INCIDENT}
+            )
         FROM incidents ORDER BY ended_at DESC NULLS FIRST, began_at DESC, id DESC
     """
     cur = await conn.execute(statement, {"past": past, "limit": limit})
-    found = [
-        ReportedIncident(incident_of(row), msgspec.convert(notices, list[NoticeStatus]))
-        for notices, *row in await cur.fetchall()
-    ]
-    is_open = [one for one in found if one.incident.ended_at is None]
+    rows = await cur.fetchall()
+    found = [incident_of([*row, msgspec.convert(notices, list[NoticeStatus])]) for *row, notices in rows]
+    is_open = [one for one in found if one.ended_at is None]
     return IncidentBoard(
-        sorted(is_open, key=lambda one: one.incident.severity),  # critical ones first, then the newest
-        [one for one in found if one.incident.ended_at is not None],
+        sorted(is_open, key=lambda one: one.severity),  # critical ones first, then the newest
+        [one for one in found if one.ended_at is not None],
         await evaluated_at(conn),
     )
