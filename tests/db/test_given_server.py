@@ -17,7 +17,7 @@ from headwater.db import Database
 from headwater.db.account import MAJOR_VERSION
 from headwater.db.migrate import check_database, migrate_up
 from headwater.db.server import EmbeddedServer
-from headwater.errors import RightsMissing
+from headwater.errors import MigrationFailed, RightsMissing
 from headwater.runtime import utc_now
 from headwater.server import create_app
 from tests.conftest import QUICK
@@ -73,6 +73,18 @@ async def test_two_logins_without_superuser_are_enough_by_the_page_alone(fresh_s
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             async with database.transaction() as conn:
                 await conn.execute("SET ROLE headwater_owner")
+
+
+async def test_the_applications_login_may_start_on_a_current_schema_but_not_migrate(fresh_server: str) -> None:
+    owner, app = await follow_the_page(fresh_server)
+
+    with pytest.raises(MigrationFailed, match="permission denied"):
+        await migrate_up(app)
+    await migrate_up(owner, to=1, is_app_login=False)
+    with pytest.raises(MigrationFailed, match="permission denied"):
+        await migrate_up(app)
+    await migrate_up(owner, is_app_login=False)
+    assert await migrate_up(app) == []
 
 
 async def test_a_login_that_may_create_no_roles_is_told_exactly_what_to_run(fresh_server: str) -> None:

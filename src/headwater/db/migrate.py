@@ -131,15 +131,23 @@ async def _locked(conninfo: str) -> AsyncIterator[Connection]:
     async with _connected(conninfo) as conn:
         await conn.execute("SELECT pg_advisory_lock(%(key)s)", {"key": LOCK_KEY})
         await conn.execute("SET client_min_messages = warning")
-        await conn.execute("""
-            CREATE TABLE IF NOT EXISTS schema_migration (
-                version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
-            )""")
+        if not await _has_table(conn):  # a login that may not create it can still find that nothing is missing
+            try:
+                await conn.execute("""
+                    CREATE TABLE schema_migration (
+                        version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
+                    )""")
+            except psycopg.errors.InsufficientPrivilege as error:
+                raise MigrationFailed("schema_migration", first_line(error)) from error
         yield conn
 
 
+async def _has_table(conn: Connection) -> bool:
+    return await fetch_value(conn, "SELECT to_regclass('schema_migration') IS NOT NULL")
+
+
 async def _applied(conn: Connection) -> dict[int, tuple[str, datetime]]:
-    if not await fetch_value(conn, "SELECT to_regclass('schema_migration') IS NOT NULL"):
+    if not await _has_table(conn):
         return {}
     rows = await conn.execute("SELECT version, name, applied_at FROM schema_migration")
     return {version: (name, applied_at) for version, name, applied_at in await rows.fetchall()}
