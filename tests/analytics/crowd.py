@@ -38,7 +38,7 @@ async def a_crowd(database: Database, *, name: str = "daily", size: int = 4, agr
             await follow(conn, reader, source)
     for reader in readers if agree else ():
         async with database.as_user(reader.id) as conn:
-            await store.consent(conn, user_id=reader.id, now=START)
+            await store.answer(conn, user_id=reader.id, consents=True, now=START)
     return Crowd(readers, source, found)
 
 

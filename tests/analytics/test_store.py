@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from headwater.analytics import store
-from headwater.analytics.types import ConsentAnswer, PopularityOrder, PopularityPeriod, ReaderAction
+from headwater.analytics.types import PopularityOrder, PopularityPeriod, ReaderAction
 from headwater.articles.store import records
 from headwater.articles.types import ListedEntry
 from headwater.db import Database
@@ -29,7 +29,7 @@ async def count(database: Database) -> int:
     return row[0] if row else -1
 
 
-async def answer_of(database: Database, user_id: UserId) -> ConsentAnswer | None:
+async def answer_of(database: Database, user_id: UserId) -> bool | None:
     async with database.as_user(user_id) as conn:
         return await store.find_answer(conn)
 
@@ -43,7 +43,7 @@ async def test_a_new_user_has_given_no_answer(database: Database) -> None:
 async def test_nothing_is_counted_without_consent(database: Database) -> None:
     crowd = await a_crowd(database, size=2, agree=False)
     async with database.as_user(crowd.readers[1].id) as conn:
-        await store.refuse(conn, user_id=crowd.readers[1].id, now=START)
+        await store.answer(conn, user_id=crowd.readers[1].id, consents=False, now=START)
 
     for reader in crowd.readers:
         for deed in ReaderAction:
@@ -85,11 +85,11 @@ async def test_withdrawing_consent_deletes_the_clicks_of_that_user_only(database
         await does(database, reader, ReaderAction.OPEN, crowd.articles[0])
 
     async with database.as_user(crowd.readers[0].id) as conn:
-        await store.refuse(conn, user_id=crowd.readers[0].id, now=LATER)
+        await store.answer(conn, user_id=crowd.readers[0].id, consents=False, now=LATER)
 
     assert await count(database) == 1
-    assert await answer_of(database, crowd.readers[0].id) is ConsentAnswer.NO
-    assert await answer_of(database, crowd.readers[1].id) is ConsentAnswer.YES
+    assert await answer_of(database, crowd.readers[0].id) is False
+    assert await answer_of(database, crowd.readers[1].id) is True
 
 
 async def test_a_user_who_consents_again_starts_without_clicks(database: Database) -> None:
@@ -98,12 +98,12 @@ async def test_a_user_who_consents_again_starts_without_clicks(database: Databas
     await does(database, reader, ReaderAction.OPEN, crowd.articles[0])
 
     async with database.as_user(reader.id) as conn:
-        await store.refuse(conn, user_id=reader.id, now=LATER)
-        await store.refuse(conn, user_id=reader.id, now=LATER)
-        await store.consent(conn, user_id=reader.id, now=LATER)
-        await store.consent(conn, user_id=reader.id, now=LATER)
+        await store.answer(conn, user_id=reader.id, consents=False, now=LATER)
+        await store.answer(conn, user_id=reader.id, consents=False, now=LATER)
+        await store.answer(conn, user_id=reader.id, consents=True, now=LATER)
+        await store.answer(conn, user_id=reader.id, consents=True, now=LATER)
 
-    assert await answer_of(database, reader.id) is ConsentAnswer.YES
+    assert await answer_of(database, reader.id) is True
     assert await count(database) == 0
 
 
@@ -111,7 +111,7 @@ async def test_a_click_during_a_withdrawal_is_not_counted(database: Database) ->
     crowd = await a_crowd(database, size=1)
     reader = crowd.readers[0]
     async with database.as_user(reader.id) as conn:
-        await store.refuse(conn, user_id=reader.id, now=LATER)
+        await store.answer(conn, user_id=reader.id, consents=False, now=LATER)
         click = asyncio.create_task(does(database, reader, ReaderAction.CLICK, crowd.articles[0]))
         done, _ = await asyncio.wait({click}, timeout=0.2)
         assert not done  # it waits for the answer

@@ -122,7 +122,7 @@ async def a_full_user(conn: Connection, source: Source, email: str = "ada@exampl
     values = {"id": new_id(), "user": user_id, "source": source.id, "now": START, "article": article_id}
     for statement in OF_USER.split(";"):
         await conn.execute(statement.encode(), values)
-    await analytics.consent(conn, user_id=user_id, now=START)
+    await analytics.answer(conn, user_id=user_id, consents=True, now=START)
     await conn.execute("SELECT set_config('headwater.user_id', %(id)s, true)", {"id": str(user_id)})
     await analytics.record(conn, article_id=article_id, action=ReaderAction.OPEN, now=START)
     await conn.execute("SELECT set_config('headwater.user_id', '', true)")

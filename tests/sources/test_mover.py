@@ -360,7 +360,7 @@ async def test_what_was_read_of_a_feed_that_joins_another_counts_for_that_one(da
     new = await adds(database, reader, "New", NEW)
     await lists(database, old, 1, 2)
     async with database.as_user(reader.id) as conn:
-        await analytics.consent(conn, user_id=reader.id, now=START)
+        await analytics.answer(conn, user_id=reader.id, consents=True, now=START)
         for line in await lists_store.list_unread(conn, query=ArticlesQuery()):
             await analytics.record(conn, article_id=line.id, action=ReaderAction.OPEN, now=START)
 

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from headwater.analytics.types import (
     FEWEST,
-    ConsentAnswer,
     Popularity,
     PopularityOrder,
     PopularityPeriod,
@@ -22,34 +21,32 @@ from headwater.ids import new_id
 from headwater.types import ArticleId, SourceId, UserId
 
 
-async def find_answer(conn: Connection) -> ConsentAnswer | None:
+async def find_answer(conn: Connection) -> bool | None:
+    """Whether the user consented; None if they have not answered."""
     statement = """
         SELECT CASE
-            WHEN EXISTS (SELECT FROM analytics_consents WHERE user_id = current_person()) THEN 'yes'
-            WHEN EXISTS (SELECT FROM analytics_refusals WHERE user_id = current_person()) THEN 'no'
+            WHEN EXISTS (SELECT FROM analytics_consents WHERE user_id = current_person()) THEN true
+            WHEN EXISTS (SELECT FROM analytics_refusals WHERE user_id = current_person()) THEN false
         END
     """
-    found = await fetch_value(conn, statement)
-    return ConsentAnswer(found) if found else None
+    return await fetch_value(conn, statement)
 
 
-async def consent(conn: Connection, *, user_id: UserId, now: datetime) -> None:
-    await conn.execute("DELETE FROM analytics_refusals WHERE user_id = %(user_id)s", {"user_id": user_id})
+async def answer(conn: Connection, *, user_id: UserId, consents: bool, now: datetime) -> None:
+    """Store a user's answer. Withdrawing consent deletes their clicks at once, by a foreign key."""
     statement = """
-        INSERT INTO analytics_consents (user_id, given_at) VALUES (%(user_id)s, %(now)s)
+        WITH withdrawn AS (
+            DELETE FROM analytics_consents WHERE user_id = %(user_id)s AND NOT %(consents)s
+        ), changed AS (
+            DELETE FROM analytics_refusals WHERE user_id = %(user_id)s AND %(consents)s
+        ), given AS (
+            INSERT INTO analytics_consents (user_id, given_at) SELECT %(user_id)s, %(now)s WHERE %(consents)s
+            ON CONFLICT (user_id) DO NOTHING
+        )
+        INSERT INTO analytics_refusals (user_id, refused_at) SELECT %(user_id)s, %(now)s WHERE NOT %(consents)s
         ON CONFLICT (user_id) DO NOTHING
     """
-    await conn.execute(statement, {"user_id": user_id, "now": now})
-
-
-async def refuse(conn: Connection, *, user_id: UserId, now: datetime) -> None:
-    """Withdraw a user's consent; their clicks are deleted at once, by a foreign key."""
-    await conn.execute("DELETE FROM analytics_consents WHERE user_id = %(user_id)s", {"user_id": user_id})
-    statement = """
-        INSERT INTO analytics_refusals (user_id, refused_at) VALUES (%(user_id)s, %(now)s)
-        ON CONFLICT (user_id) DO NOTHING
-    """
-    await conn.execute(statement, {"user_id": user_id, "now": now})
+    await conn.execute(statement, {"user_id": user_id, "consents": consents, "now": now})
 
 
 async def record(conn: Connection, *, article_id: ArticleId, action: ReaderAction, now: datetime) -> None:
@@ -64,8 +61,7 @@ async def record(conn: Connection, *, article_id: ArticleId, action: ReaderActio
         FROM analytics_consents
         CROSS JOIN LATERAL (
             SELECT source_id
-            FROM article_sources
-            LEFT JOIN subscriptions USING (source_id)
+            FROM article_sources LEFT JOIN subscriptions USING (source_id)
             WHERE article_id = %(article_id)s
             ORDER BY subscriptions.id IS NULL, seen_at, source_id LIMIT 1
         ) AS origin
@@ -102,8 +98,7 @@ async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, lim
             FROM feed_item_clicks WHERE clicked_at >= %(since)s GROUP BY source_id
         ), followed AS (
             SELECT source_id, count(*) AS followers
-            FROM analytics_consents
-            JOIN subscriptions USING (user_id)
+            FROM analytics_consents JOIN subscriptions USING (user_id)
             GROUP BY source_id
         ), counted AS MATERIALIZED (
             SELECT source_id, coalesce(readers, 0) >= %(fewest)s OR coalesce(followers, 0) >= %(fewest)s AS is_shown,
@@ -119,8 +114,7 @@ async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, lim
             FROM counted
         ), listed AS (
             SELECT source_id, name, followers, reads, opens, clicks, stars
-            FROM counted
-            JOIN sources ON sources.id = source_id
+            FROM counted JOIN sources ON sources.id = source_id
             WHERE is_shown
             ORDER BY
                 CASE %(order)s
@@ -131,8 +125,7 @@ async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, lim
             LIMIT %(limit)s
         )
         SELECT totals.shown, hidden, source_id, name, followers, reads, opens, clicks, stars
-        FROM totals
-        LEFT JOIN listed ON true
+        FROM totals LEFT JOIN listed ON true
     """
     cur = await conn.execute(statement, {"since": since, "order": order.value, "limit": limit, "fewest": FEWEST})
     rows = await cur.fetchall()

@@ -18,11 +18,6 @@ class ReaderAction(StrEnum):
     STAR = "star"
 
 
-class ConsentAnswer(StrEnum):
-    YES = "yes"
-    NO = "no"
-
-
 class PopularityPeriod(StrEnum):
     DAY = "day"
     WEEK = "week"

@@ -51,8 +51,7 @@ async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping
         {_ORIGINAL}
         LEFT JOIN LATERAL (
             SELECT sources.id AS source_id, sources.name AS source_name
-            FROM article_sources
-            JOIN sources ON sources.id = article_sources.source_id
+            FROM article_sources JOIN sources ON sources.id = article_sources.source_id
             WHERE article_sources.article_id = content.article_id
             ORDER BY article_sources.title IS NOT NULL, article_sources.seen_at, sources.id  -- its own site first
             LIMIT 1

@@ -5,7 +5,7 @@ from uuid import UUID
 from litestar.exceptions import ValidationException
 
 from headwater.analytics import store
-from headwater.analytics.types import ConsentAnswer, ReaderAction
+from headwater.analytics.types import ReaderAction
 from headwater.asgi.handlers import AnyConnection, CallContext
 from headwater.db import Connection
 from headwater.errors import Invalid
@@ -46,7 +46,7 @@ def opts_out(connection: AnyConnection) -> bool:
 
 async def is_counted(conn: Connection, connection: AnyConnection) -> bool:
     """Whether clicks on this page are counted: only of users who consented."""
-    return not opts_out(connection) and await store.find_answer(conn) is ConsentAnswer.YES
+    return not opts_out(connection) and bool(await store.find_answer(conn))
 
 
 async def record(conn: Connection, call: CallContext, article_id: ArticleId, action: ReaderAction) -> None:

@@ -162,13 +162,11 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
             ) AS newest
         ), best AS (
             SELECT article_id, query, ts_rank(search, query, 1) AS rank
-            FROM found
-            JOIN content USING (article_id)
+            FROM found JOIN content USING (article_id)
             WHERE NOT EXISTS (SELECT FROM source_ids WHERE removed_at IS NOT NULL)  -- then none is being removed
                 OR NOT EXISTS (SELECT FROM article_sources AS any_link WHERE any_link.article_id = found.article_id)
                 OR EXISTS (
-                    SELECT
-                    FROM article_sources AS listed
+                    SELECT FROM article_sources AS listed
                     JOIN sources ON sources.id = listed.source_id
                     WHERE listed.article_id = found.article_id
                 )
@@ -181,8 +179,7 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
             ) AS snippet,
             authors, published_at, language, word_count, rank,
             (SELECT count(*) FROM content AS other WHERE other.duplicate_of = content.article_id) AS duplicates
-        FROM best
-        JOIN content USING (article_id)
+        FROM best JOIN content USING (article_id)
         ORDER BY rank DESC, article_id DESC
     """
     return await fetch_all(conn, Hit, statement, {"words": words, "limit": limit, "offset": offset})

@@ -105,8 +105,7 @@ async def _update(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: S
             summary = CASE WHEN NOT is_own THEN coalesce(given.summary, link.summary) END,
             content = CASE WHEN NOT is_own THEN coalesce(given.content, link.content) END,
             published_at = CASE WHEN NOT is_own THEN coalesce(given.published_at, link.published_at) END
-        FROM given
-        JOIN locked USING (article_id, source_id)
+        FROM given JOIN locked USING (article_id, source_id)
         WHERE link.article_id = given.article_id AND link.source_id = given.source_id
             AND link.article_id = ANY(%(ids)b::uuid[])
     """
@@ -143,8 +142,7 @@ async def find_owners(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
         FROM article_urls
         LEFT JOIN LATERAL (
             SELECT sources.id
-            FROM article_sources
-            JOIN sources ON sources.id = source_id
+            FROM article_sources JOIN sources ON sources.id = source_id
             WHERE article_sources.article_id = article_urls.article_id
             ORDER BY article_sources.seen_at, sources.id LIMIT 1
         ) AS owner ON true

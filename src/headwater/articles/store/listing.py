@@ -13,30 +13,25 @@ async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
             coalesce(articles.published_at, described.published_at) AS published_at, listed_at,
             ARRAY(
                 SELECT sources.name
-                FROM article_sources
-                JOIN sources ON sources.id = article_sources.source_id
+                FROM article_sources JOIN sources ON sources.id = article_sources.source_id
                 WHERE article_sources.article_id = articles.id
                 ORDER BY article_sources.seen_at, sources.name
             ) AS sources
         FROM (
-            SELECT *
-            FROM articles
+            SELECT * FROM articles
             WHERE NOT EXISTS (SELECT FROM source_ids WHERE removed_at IS NOT NULL)  -- then none is being removed
                 OR NOT EXISTS (SELECT FROM article_sources WHERE article_id = articles.id OFFSET 0)
                 OR EXISTS (
-                    SELECT
-                    FROM article_sources
+                    SELECT FROM article_sources
                     JOIN sources ON sources.id = source_id
-                    WHERE article_id = articles.id
-                    OFFSET 0
+                    WHERE article_id = articles.id OFFSET 0
                 )
             ORDER BY listed_at DESC, id DESC LIMIT %(limit)s
         ) AS articles
         LEFT JOIN LATERAL (
             -- Until the article's own site or its page has said anything: the feed that listed it first.
             SELECT title, author, summary, published_at
-            FROM article_sources
-            JOIN sources ON sources.id = source_id
+            FROM article_sources JOIN sources ON sources.id = source_id
             WHERE articles.title = '' AND article_sources.article_id = articles.id AND title IS NOT NULL
             ORDER BY seen_at, source_id LIMIT 1
         ) AS described ON true

@@ -51,8 +51,7 @@ async def keep_pages(conn: Connection, *, seen_at: datetime, pages: Sequence[Lis
     async with conn.cursor(binary=True) as cur:
         statement = """
             SELECT article_urls.url_key, articles.id
-            FROM article_urls
-            JOIN articles ON articles.id = article_id
+            FROM article_urls JOIN articles ON articles.id = article_id
             WHERE article_urls.url_key = ANY(%(url_keys)b::bytea[])
             ORDER BY articles.id FOR KEY SHARE OF articles
         """
@@ -123,8 +122,7 @@ async def _add(
                 WITH ORDINALITY AS entry ({ENTRY_COLUMNS}, url_key, number)
         ), named AS (
             INSERT INTO article_urls (url_key, article_id)
-            SELECT url_key, article_id FROM entry ON CONFLICT (url_key) DO NOTHING
-            RETURNING article_id
+            SELECT url_key, article_id FROM entry ON CONFLICT (url_key) DO NOTHING RETURNING article_id
         ), made AS (
             INSERT INTO articles (
                 id, url, url_key, title, author, summary, content, published_at, seen_at, is_from_own_site
@@ -133,8 +131,7 @@ async def _add(
                 CASE WHEN is_own IS NOT false THEN author END, CASE WHEN is_own IS NOT false THEN summary END,
                 CASE WHEN is_own IS NOT false THEN content END, CASE WHEN is_own IS NOT false THEN published_at END,
                 %(seen_at)s, is_own IS true
-            FROM entry
-            JOIN named USING (article_id)
+            FROM entry JOIN named USING (article_id)
             RETURNING id
         ), linked AS (
             INSERT INTO article_sources (
@@ -142,8 +139,7 @@ async def _add(
             )
             SELECT made.id, source_id, entry_id, %(seen_at)s, least(published_at, %(seen_at)s::timestamptz),
                 {SAID_ELSEWHERE}
-            FROM made
-            JOIN entry ON entry.article_id = made.id
+            FROM made JOIN entry ON entry.article_id = made.id
             WHERE EXISTS (SELECT FROM sources WHERE sources.id = entry.source_id OFFSET 0)
             RETURNING article_id
         )
@@ -180,8 +176,7 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Se
             -- A feed of another site may have listed it with parameters or a scheme that are not the site's.
             url = CASE WHEN given.is_own AND NOT articles.is_from_own_site THEN given.url ELSE articles.url END,
             is_from_own_site = articles.is_from_own_site OR given.is_own IS true
-        FROM unnest({ENTRY_ARRAYS}) AS given ({ENTRY_COLUMNS})
-        JOIN locked ON locked.id = given.article_id
+        FROM unnest({ENTRY_ARRAYS}) AS given ({ENTRY_COLUMNS}) JOIN locked ON locked.id = given.article_id
         WHERE articles.id = given.article_id AND articles.id = ANY(%(ids)b::uuid[])
     """
     await conn.execute(statement, entry_values(ids, given))
@@ -267,8 +262,7 @@ async def remove_unlisted(conn: Connection, *, ids: Sequence[ArticleId], except_
         DELETE FROM articles
         WHERE id = ANY(%(ids)b::uuid[])
             AND NOT EXISTS (
-                SELECT
-                FROM article_sources AS other
+                SELECT FROM article_sources AS other
                 WHERE other.article_id = articles.id AND other.source_id IS DISTINCT FROM %(except_for)s::uuid
                 OFFSET 0
             )

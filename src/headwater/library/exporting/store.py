@@ -33,8 +33,7 @@ _SUBMITTED: Final = """
 _SUGGESTIONS: Final = """
     SELECT source_id AS id, submissions.name, coalesce(feed_url, url, '') AS url, submissions.category,
         submitted_at AS created_at, enabled AS is_active, coalesce(moderation_status, '') AS moderation_status, reason
-    FROM submissions
-    JOIN sources ON sources.id = source_id
+    FROM submissions JOIN sources ON sources.id = source_id
     WHERE source_id > %(after)s
     ORDER BY source_id LIMIT %(limit)s
 """
@@ -57,8 +56,7 @@ _EVENTS: Final = """
 """
 _IMPORT_LINES: Final = """
     SELECT import_lines.id, file_name, created_at AS imported_at, number, name, url, category, outcome, reason
-    FROM import_lines
-    JOIN imports ON imports.id = import_id
+    FROM import_lines JOIN imports ON imports.id = import_id
     WHERE import_lines.id > %(after)s
     ORDER BY import_lines.id LIMIT %(limit)s
 """

@@ -26,8 +26,7 @@ IS_READ: Final = """
         marks.is_read,
         (
             SELECT bool_and(listed.listed_at <= read_until)
-            FROM article_sources AS listed
-            JOIN subscriptions USING (source_id)
+            FROM article_sources AS listed JOIN subscriptions USING (source_id)
             WHERE listed.article_id = articles.id
         ),
         false
@@ -243,8 +242,7 @@ async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[Articl
             coalesce(
                 (
                     SELECT subscriptions.name
-                    FROM article_sources
-                    JOIN subscriptions USING (source_id)
+                    FROM article_sources JOIN subscriptions USING (source_id)
                     WHERE article_sources.article_id = articles.id
                     ORDER BY subscriptions.name LIMIT 1
                 ),
@@ -284,8 +282,7 @@ async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFul
             SELECT array_agg(subscriptions.name ORDER BY subscriptions.name) AS names,
                 max(article_sources.listed_at) AS listed_at,
                 bool_and(article_sources.listed_at <= read_until) AS is_read
-            FROM article_sources
-            JOIN subscriptions USING (source_id)
+            FROM article_sources JOIN subscriptions USING (source_id)
             WHERE article_sources.article_id = articles.id
         ) AS mine
         LEFT JOIN LATERAL article_for_user(articles.id) AS described ON true

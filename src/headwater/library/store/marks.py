@@ -25,8 +25,7 @@ async def mark(
         SELECT %(user_id)s, %(article_id)s, %(is_read)s, CASE WHEN %(is_read)s THEN %(now)s::timestamptz END,
             CASE WHEN %(is_starred)s THEN %(now)s::timestamptz END, described.title, described.author,
             described.summary, described.content, described.published_at
-        FROM (SELECT) AS nothing
-        LEFT JOIN LATERAL article_for_user(%(article_id)s) AS described ON %(is_starred)s
+        FROM (SELECT) AS nothing LEFT JOIN LATERAL article_for_user(%(article_id)s) AS described ON %(is_starred)s
         ON CONFLICT (user_id, article_id) DO UPDATE SET is_read = coalesce(excluded.is_read, marks.is_read),
             read_at = CASE WHEN %(is_read)s IS NULL THEN marks.read_at ELSE excluded.read_at END,
             starred_at = CASE
@@ -76,8 +75,7 @@ async def mark_all_read(conn: Connection, *, feed: UUID | None, category: str | 
             RETURNING source_id
         )
         UPDATE marks SET is_read = NULL
-        FROM read
-        JOIN article_sources USING (source_id)
+        FROM read JOIN article_sources USING (source_id)
         WHERE marks.article_id = article_sources.article_id AND marks.is_read = false
             AND article_sources.listed_at <= %(until)s
     """

@@ -62,8 +62,7 @@ async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence
         ) AS original ON true
         WHERE to_tsvector('simple', articles.title) @@ websearch_to_tsquery('simple', %(words)s)
             OR EXISTS (
-                SELECT
-                FROM article_sources
+                SELECT FROM article_sources
                 JOIN subscriptions USING (source_id)
                 WHERE article_sources.article_id = wanted.id
                     AND to_tsvector('simple', article_sources.title) @@ websearch_to_tsquery('simple', %(words)s)
@@ -121,8 +120,7 @@ async def search_starred(
                 bool_and(article_sources.listed_at <= read_until) AS is_read,
                 bool_or(subscriptions.id = %(feed)s) AS is_of_feed,
                 bool_or(subscriptions.category = %(category)s) AS is_of_category
-            FROM article_sources
-            JOIN subscriptions USING (source_id)
+            FROM article_sources JOIN subscriptions USING (source_id)
             WHERE article_sources.article_id = articles.id
         ) AS mine
         LEFT JOIN LATERAL article_for_user(articles.id) AS described ON true

@@ -86,8 +86,7 @@ async def find(conn: Connection, *, subscription_id: UUID) -> Subscription | Non
     statement = """
         SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
             subscriptions.category
-        FROM subscriptions
-        JOIN sources ON sources.id = source_id
+        FROM subscriptions JOIN sources ON sources.id = source_id
         WHERE subscriptions.id = %(id)s
     """
     return await fetch_one(conn, Subscription, statement, {"id": subscription_id})
@@ -168,8 +167,7 @@ async def list_unread_counts(conn: Connection, *, most: int) -> list[UnreadFeed]
         CROSS JOIN LATERAL (
             SELECT count(*)
             FROM (
-                SELECT
-                FROM article_sources
+                SELECT FROM article_sources
                 WHERE article_sources.source_id = subscriptions.source_id
                     AND article_sources.source_id BETWEEN subscriptions.source_id AND subscriptions.source_id
                     AND listed_at > read_until AND {IS_UNREAD}
@@ -190,8 +188,7 @@ async def keep_read_state(conn: Connection, *, source_id: SourceId, to: SourceId
         INSERT INTO marks (user_id, article_id, is_read)
         SELECT mine.user_id, listed.article_id, (
             SELECT bool_and(known.listed_at <= theirs.read_until)
-            FROM article_sources AS known
-            JOIN subscriptions AS theirs USING (source_id)
+            FROM article_sources AS known JOIN subscriptions AS theirs USING (source_id)
             WHERE known.article_id = listed.article_id AND theirs.user_id = mine.user_id
         )
         FROM subscriptions AS mine

@@ -106,8 +106,7 @@ async def answer_analytics(call: Call, data: URLEncodedBody[AccountForm]) -> Red
     """Answer whether reading is counted. Anything but `yes` is a no."""
     agrees = data.answer == "yes"
     async with call.as_user() as conn:
-        answer = analytics.consent if agrees else analytics.refuse
-        await answer(conn, user_id=call.user.id, now=call.now)
+        await analytics.answer(conn, user_id=call.user.id, consents=agrees, now=call.now)
     if call.is_htmx:
         return call.page("account/answered.html", agrees=agrees, status_code=200)
     return Redirect("/account#analytics", status_code=303)
