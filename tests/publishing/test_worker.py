@@ -120,7 +120,7 @@ async def test_content_reaches_the_index_under_its_url_key_and_then_leaves_the_o
 
     (report,) = await stage.turn()
 
-    assert (report.done, report.again, report.buried) == (1, 0, 0)
+    assert (report.done, report.again, report.refused) == (1, 0, 0)
     (document,) = stub.documents(ALIAS).items()
     assert document[0] == key_of(URLS[0])
     assert document[1].items() >= {
@@ -213,7 +213,7 @@ async def test_a_process_killed_between_the_index_and_the_acknowledgement_does_n
 
     assert early == []
     assert set(indexed) == set(URLS)
-    assert (report.done, report.again, report.buried) == (5, 0, 0)
+    assert (report.done, report.again, report.refused) == (5, 0, 0)
     assert sorted(operation.version for operation in stub.calls[1].operations) == sorted(versions)
     assert texts(stub) == indexed
     assert (await stage.counts()).waiting == 0
@@ -272,7 +272,7 @@ async def test_an_invalid_document_is_refused_with_its_reason_and_the_others_are
         (report,) = await stage.turn()
 
     (dead,) = await stage.dead()
-    assert (report.done, report.buried) == (4, 1)
+    assert (report.done, report.refused) == (4, 1)
     assert dead.reason == "mapper_parsing_exception: failed to parse: it is odd"
     assert set(texts(stub)) == {*URLS} - {URLS[2]}
     (told,) = [line for line in logs if line["event"] == "document refused"]
@@ -510,7 +510,7 @@ async def test_a_document_beyond_what_the_index_reads_is_given_up_and_the_others
 
         (report,) = await stage.turn()
 
-        assert (report.done, report.again, report.buried) == (5, 0, 1)
+        assert (report.done, report.again, report.refused) == (5, 0, 1)
         assert [dead.reason for dead in await stage.dead()] == ["refused with 413"]
         assert set(texts(stub)) == set(URLS)
 
@@ -528,7 +528,7 @@ async def test_a_request_refused_for_one_of_its_documents_is_halved_until_that_i
 
     (report,) = await stage.turn()
 
-    assert (report.done, report.buried) == (4, 1)
+    assert (report.done, report.refused) == (4, 1)
     assert [dead.reason for dead in await stage.dead()] == ["refused with 400: parse_exception: no"]
 
 
@@ -543,7 +543,7 @@ async def test_no_document_is_refused_while_the_index_has_another_mapping(
         stub.aliases[ALIAS]["raw_content-v1"] = {"is_write_index": True}
         await stage.drain()
 
-    assert (report.again, report.buried) == (5, 0)
+    assert (report.again, report.refused) == (5, 0)
     assert set(texts(stub)) == set(URLS)
     assert await stage.dead() == []
     assert "index waits" in [line["event"] for line in logs]

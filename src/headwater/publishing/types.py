@@ -87,7 +87,7 @@ Fate = Done | Retry | Reject
 class IndexReport:
     done: int
     again: int
-    buried: int
+    refused: int
     took: timedelta
 
 

@@ -77,7 +77,7 @@ class Indexer:
         counts = Counter(type(one) for one in results)
         took = timedelta(seconds=time.perf_counter() - started)
         report = IndexReport(counts[Done], counts[Retry], counts[Reject], took)
-        counted = {"done": report.done, "again": report.again, "refused": report.buried}
+        counted = {"done": report.done, "again": report.again, "refused": report.refused}
         for outcome, count in counted.items():
             metrics.INDEXED.labels(outcome=outcome).inc(count)
         log.debug("documents indexed", **counted, took_ms=round(took.total_seconds() * 1000))

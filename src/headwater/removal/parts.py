@@ -89,14 +89,11 @@ async def _find_kept(conn: Connection, urls: Sequence[FrontierUrl]) -> dict[UUID
     return kept | {lists[url]: source_id for url, source_id in entered.items()}
 
 
-async def _subscriptions(conn: Connection, id_: UUID, limit: int, now: datetime) -> int:
-    left = await subscriptions.remove_of(conn, user_id=UserId(id_), limit=min(limit, SOURCES_AT_ONCE))
-    await leave_unwanted(conn, left, now)
-    return len(left)
-
-
-async def _submissions(conn: Connection, id_: UUID, limit: int, now: datetime) -> int:
-    left = await submissions.remove_of(conn, user_id=UserId(id_), limit=min(limit, SOURCES_AT_ONCE))
+async def _sources_of(conn: Connection, id_: UUID, limit: int, now: datetime) -> int:
+    """Subscriptions and submissions of a user, and the sources that no other user has."""
+    user_id, most = UserId(id_), min(limit, SOURCES_AT_ONCE)
+    left = await subscriptions.remove_of(conn, user_id=user_id, limit=most)
+    left += await submissions.remove_of(conn, user_id=user_id, limit=most - len(left))
     await leave_unwanted(conn, left, now)
     return len(left)
 
@@ -128,8 +125,7 @@ PARTS: Mapping[RemovalKind, Sequence[Part]] = {
     # Imports first, so that none adds a subscription. Subscriptions and submissions decide which sources are deleted.
     RemovalKind.USER: (
         lambda conn, id_, limit, _: imports.remove_of(conn, user_id=UserId(id_), limit=limit),
-        _subscriptions,
-        _submissions,
+        _sources_of,
         _marks,
         lambda conn, id_, limit, _: analytics.remove_of_user(conn, user_id=UserId(id_), limit=limit),
         lambda conn, id_, limit, _: summaries.remove_of(conn, user_id=UserId(id_), limit=limit),
