@@ -37,8 +37,7 @@ async def list_entries(
     """Entries, the newest first. A user with an account is shown by the current email."""
     statement = """
         SELECT audit_log.id, at, users.id AS actor_id, coalesce(email, actor_name) AS actor_name, action,
-            subject_id, subject_name, detail
-        FROM audit_log LEFT JOIN users ON users.id = actor_id
+            subject_id, subject_name, detail FROM audit_log LEFT JOIN users ON users.id = actor_id
         WHERE (%(action)s::text IS NULL OR action = %(action)s)
             AND (%(actor_id)s::uuid IS NULL OR actor_id = %(actor_id)s)
             AND (%(subject_id)s::uuid IS NULL OR subject_id = %(subject_id)s)

@@ -163,8 +163,7 @@ async def lock_of_domain(conn: Connection, *, domain: str, with_pending: bool) -
     may have deleted their account: then it has no suggestion any more.
     """
     statement = """
-        SELECT sources.id
-        FROM sources LEFT JOIN submissions ON submissions.source_id = sources.id
+        SELECT sources.id FROM sources LEFT JOIN submissions ON submissions.source_id = sources.id
         LEFT JOIN feed_state ON feed_state.source_id = sources.id
         WHERE (
                 moderation_status = 'approved' AND NOT is_system
@@ -182,27 +181,22 @@ async def lock_of_domain(conn: Connection, *, domain: str, with_pending: bool) -
 async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Likeness]:
     statement = """
         SELECT submissions.source_id AS suggestion_id, alike.*
-        FROM submissions
-        CROSS JOIN LATERAL (
+        FROM submissions CROSS JOIN LATERAL (
             SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url, '') AS url,
                 moderation_status AS status, is_system, bool_or(is_same_host) AS is_same_host,
                 bool_or(is_same_name) AS is_same_name
             FROM (
                 (
                     SELECT source_id, true AS is_same_host, false AS is_same_name FROM feed_state
-                    WHERE feed_state.host = submissions.host AND source_id <> submissions.source_id
-                    LIMIT %(limit)s
-                )
-                UNION ALL
-                (
+                    WHERE feed_state.host = submissions.host AND source_id <> submissions.source_id LIMIT %(limit)s
+                ) UNION ALL (
                     SELECT named.id, false, true FROM sources AS named
                     WHERE plain_name(named.name)
                             IN (plain_name(submissions.name), plain_name(submissions.sample->>'title'))
                         AND plain_name(named.name) <> '' AND named.id <> submissions.source_id
                     LIMIT %(limit)s
                 )
-            ) AS found
-            JOIN sources ON sources.id = found.source_id
+            ) AS found JOIN sources ON sources.id = found.source_id
             GROUP BY sources.id ORDER BY is_same_name DESC, lower(sources.name), sources.id LIMIT %(limit)s
         ) AS alike
         WHERE submissions.source_id = ANY(%(ids)s::uuid[])
@@ -253,8 +247,7 @@ async def block(conn: Connection, *, domain: str, reason: str, actor: Actor, now
     """Block a domain. False if it is blocked already."""
     statement = """
         INSERT INTO blocked_domains (domain, reason, blocked_by, blocked_by_name, blocked_at)
-        VALUES (%(domain)s, %(reason)s, %(by)s, %(by_name)s, %(now)s)
-        ON CONFLICT (domain) DO NOTHING
+        VALUES (%(domain)s, %(reason)s, %(by)s, %(by_name)s, %(now)s) ON CONFLICT (domain) DO NOTHING
     """
     values = {"domain": domain, "reason": reason, "by": actor.user_id, "by_name": actor.name, "now": now}
     return (await conn.execute(statement, values)).rowcount == 1
@@ -288,8 +281,7 @@ async def list_records(conn: Connection, *, domains: Sequence[str]) -> dict[str,
         FROM unnest(%(domains)s::text[]) AS wanted (domain)
         LEFT JOIN submissions ON decided_at IS NOT NULL
             AND (host = wanted.domain OR right(host, length(wanted.domain) + 1) = '.' || wanted.domain)
-        LEFT JOIN sources ON sources.id = source_id
-        GROUP BY domain
+        LEFT JOIN sources ON sources.id = source_id GROUP BY domain
     """
     return {one.domain: one for one in await fetch_all(conn, DomainRecord, statement, {"domains": list(domains)})}
 
@@ -304,8 +296,7 @@ _PUBLIC: Final = """
         ) AS article_count,
         EXISTS (
             SELECT FROM subscriptions WHERE source_id = sources.id AND subscriptions.user_id = %(user_id)s
-        ) AS is_followed,
-        NOT is_system AS is_custom
+        ) AS is_followed, NOT is_system AS is_custom
     FROM sources LEFT JOIN feed_state ON feed_state.source_id = sources.id
     LEFT JOIN submissions ON submissions.source_id = sources.id
 """

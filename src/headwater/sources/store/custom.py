@@ -53,10 +53,8 @@ async def list_unfollowed(conn: Connection, *, limit: int) -> list[SourceId]:
         WHERE NOT is_system AND {_UNFOLLOWED}
             AND CASE
                 WHEN EXISTS (SELECT FROM submissions WHERE source_id = sources.id) OR moderation_status = 'rejected'
-                    THEN enabled AND {_UNAPPROVED}
-                ELSE true
-            END
-        LIMIT %(limit)s
+                    THEN enabled AND {_UNAPPROVED} ELSE true
+            END LIMIT %(limit)s
     """
     return await fetch_column(conn, statement, {"limit": limit})
 

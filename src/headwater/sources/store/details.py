@@ -30,8 +30,7 @@ _FROM_SOURCES: Final = """
             FROM (
                 SELECT url, kind, status, parent_url, frontier_url.last_error FROM frontier_url
                 WHERE source_id = sources.id ORDER BY discovered_at LIMIT 20
-            ) AS start_page
-            WHERE parent_url IS NULL
+            ) AS start_page WHERE parent_url IS NULL
         ) AS error
     ) AS other ON feed_state.source_id IS NULL
     CROSS JOIN LATERAL (

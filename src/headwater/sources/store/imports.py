@@ -14,8 +14,7 @@ from headwater.types import UserId
 
 _IMPORTS: Final = """
     SELECT imports.id, file_name, created_at, finished_at, lines.*
-    FROM imports
-    CROSS JOIN LATERAL (
+    FROM imports CROSS JOIN LATERAL (
         SELECT count(*) AS total, count(*) FILTER (WHERE outcome = 'added') AS added,
             count(*) FILTER (WHERE outcome = 'followed') AS followed,
             count(*) FILTER (WHERE outcome = 'invalid') AS invalid

@@ -21,8 +21,7 @@ async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId
             EXISTS (SELECT FROM bodies WHERE bodies.source_id = mine.id) AS has_pages,
             other.moderation_status IS NOT NULL AS other_is_suggested, mine.feed_url, mine.feed_url_key,
             other.feed_url AS other_feed_url, other.feed_url_key AS other_feed_url_key
-        FROM sources AS mine
-        CROSS JOIN sources AS other
+        FROM sources AS mine CROSS JOIN sources AS other
         WHERE mine.id = %(id)s AND mine.feed_url_key IS NOT NULL
             AND other.id = %(other_id)s AND other.feed_url_key IS NOT NULL
         FOR UPDATE OF mine FOR NO KEY UPDATE OF other

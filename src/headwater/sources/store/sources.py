@@ -158,11 +158,9 @@ async def remove(conn: Connection, *, source_id: SourceId) -> None:
 async def find_by_site(conn: Connection, *, urls: Sequence[str]) -> dict[str, SourceId]:
     statement = """
         SELECT start_page.url, min(sources.id::text)::uuid
-        FROM sources
-        CROSS JOIN LATERAL (VALUES (sources.url), (sources.sitemap_url)) AS start_page (url)
+        FROM sources CROSS JOIN LATERAL (VALUES (sources.url), (sources.sitemap_url)) AS start_page (url)
         WHERE enabled AND (ingestion_mode <> 'feed' OR feed_url IS NULL OR start_page.url = sitemap_url)
-            AND start_page.url = ANY(%(urls)s)
-        GROUP BY start_page.url
+            AND start_page.url = ANY(%(urls)s) GROUP BY start_page.url
     """
     cur = await conn.execute(statement, {"urls": list(urls)})
     return {url: SourceId(source_id) for url, source_id in await cur.fetchall()}

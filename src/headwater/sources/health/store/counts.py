@@ -43,8 +43,7 @@ async def count_span(conn: Connection, *, since: datetime, until: datetime) -> N
             SET polls = poll_days.polls + excluded.polls, failures = poll_days.failures + excluded.failures,
                 new_articles = poll_days.new_articles + excluded.new_articles,
                 took_ms = poll_days.took_ms + excluded.took_ms
-        )
-        UPDATE poll_counting SET counted_until = %(until)s
+        ) UPDATE poll_counting SET counted_until = %(until)s
     """
     await conn.execute(statement, {"since": since, "until": until})
 
@@ -89,33 +88,28 @@ async def rank(
                 SELECT * FROM tally
                 WHERE mean_ms IS NOT NULL AND EXISTS (SELECT FROM sources WHERE sources.id = tally.source_id)
                 ORDER BY mean_ms DESC, source_id LIMIT 40
-            ) AS candidate
-            CROSS JOIN LATERAL (
+            ) AS candidate CROSS JOIN LATERAL (
                 SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY poll.took_ms) AS median_ms,
                     percentile_disc(0.95) WITHIN GROUP (ORDER BY poll.took_ms) AS p95_ms
                 FROM poll_events AS poll
                 WHERE poll.source_id = candidate.source_id AND poll.at >= %(polls_since)s
                     AND poll.outcome IN ('polled', 'not_modified')
-            ) AS exact
-            WHERE median_ms IS NOT NULL
+            ) AS exact WHERE median_ms IS NOT NULL
         ), failing AS (
             SELECT * FROM tally WHERE failures > 0 ORDER BY failures DESC, source_id LIMIT %(limit)s * 2
         ), busy AS (
             SELECT * FROM tally WHERE new_articles > 0 ORDER BY new_articles DESC, source_id LIMIT %(limit)s * 2
         ), placed AS (
             SELECT 'slowest' AS kind, row_number() OVER (ORDER BY median_ms DESC, p95_ms DESC, source_id) AS place,
-                source_id, polls, failures, new_articles, median_ms, p95_ms
-            FROM slow
+                source_id, polls, failures, new_articles, median_ms, p95_ms FROM slow
             UNION ALL
             SELECT 'failing', row_number() OVER (ORDER BY failures DESC, source_id), source_id, polls, failures,
                 new_articles, NULL, NULL
-            FROM failing
-            WHERE EXISTS (SELECT FROM sources WHERE sources.id = failing.source_id)
+            FROM failing WHERE EXISTS (SELECT FROM sources WHERE sources.id = failing.source_id)
             UNION ALL
             SELECT 'busiest', row_number() OVER (ORDER BY new_articles DESC, source_id), source_id, polls, failures,
                 new_articles, NULL, NULL
-            FROM busy
-            WHERE EXISTS (SELECT FROM sources WHERE sources.id = busy.source_id)
+            FROM busy WHERE EXISTS (SELECT FROM sources WHERE sources.id = busy.source_id)
         )
         INSERT INTO poll_leaders (period, kind, place, source_id, polls, failures, new_articles, median_ms, p95_ms)
         SELECT %(period)s, kind, place, source_id, polls, failures, new_articles, median_ms, p95_ms

@@ -30,8 +30,7 @@ async def list_paused(conn: Connection, *, now: datetime, limit: int) -> Sequenc
     statement = """
         SELECT name AS host, paused_until, alike_class AS reason, pauses,
             (SELECT count(*) FROM feed_state WHERE feed_state.host = hosts.name) AS sources
-        FROM hosts WHERE paused_until > %(now)s ORDER BY paused_until, name
-        LIMIT %(limit)s
+        FROM hosts WHERE paused_until > %(now)s ORDER BY paused_until, name LIMIT %(limit)s
     """
     return await fetch_all(conn, PausedHost, statement, {"now": now, "limit": limit})
 
@@ -40,8 +39,7 @@ async def list_coming_back(conn: Connection, *, limit: int) -> Sequence[ComingBa
     statement = """
         SELECT source_id, name, off_reason AS reason, off_until AS probe_at
         FROM feed_state JOIN sources ON sources.id = source_id
-        WHERE off_until IS NOT NULL AND off_at IS NOT NULL AND enabled ORDER BY off_until, source_id
-        LIMIT %(limit)s
+        WHERE off_until IS NOT NULL AND off_at IS NOT NULL AND enabled ORDER BY off_until, source_id LIMIT %(limit)s
     """
     return await fetch_all(conn, ComingBack, statement, {"limit": limit})
 
@@ -50,8 +48,7 @@ async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
     """Sizes of the queues, counted up to a limit, since pages refresh every few seconds."""
     statement = """
         SELECT (
-            SELECT count(*)
-            FROM (
+            SELECT count(*) FROM (
                 SELECT FROM hosts
                 WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
                 UNION ALL
