@@ -45,7 +45,7 @@ async def test_lists_command_line_and_metrics_use_the_same_word(conn: Connection
         source = await a_source(conn, name)
         await conn.execute(statement, {"id": source.id})
 
-    api = {one.name: one.status for one in await details.list_details(conn, wanted=SourceFilter(), now=START, limit=10)}
+    api = {one.name: one.state for one in await details.list_details(conn, wanted=SourceFilter(), now=START, limit=10)}
     command_line = {one.name: one.state for one in await details.list_health(conn)}
     counted = (await facts.read_facts(conn, now=START, limits=Thresholds())).counts.states
 

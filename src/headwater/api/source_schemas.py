@@ -161,7 +161,9 @@ class SourceResponse(ResponseModel):
     sitemap_url: str | None
     category: str | None
     ingestion_mode: Annotated[IngestionMode, Field(description=MODES)]
-    feed_poll_interval_minutes: Annotated[int | None, Field(description="Minutes between polls; null: adaptive.")]
+    feed_poll_interval_minutes: Annotated[
+        int | None, Field(validation_alias="interval_minutes", description="Minutes between polls; null: adaptive.")
+    ]
     policy: Annotated[str | None, Field(description="The failure policy; null: default.")]
     priority: int
     selectors: Mapping[str, Sequence[str]]
@@ -180,8 +182,9 @@ class SourceResponse(ResponseModel):
     status: Annotated[
         SourceState,
         Field(
+            validation_alias="state",
             description="pending: not polled yet. working, failing: result of the last poll. auto_disabled: disabled "
-            "by its policy after failures. disabled: by a person. in_review, rejected: suggested, not approved."
+            "by its policy after failures. disabled: by a person. in_review, rejected: suggested, not approved.",
         ),
     ]
     feed_disabled_at: Annotated[datetime | None, Field(description="When its feed was disabled.")]
@@ -252,7 +255,7 @@ class FeedResponse(ResponseModel):
     name: str
     url: Annotated[str, Field(validation_alias="address", description="The URL of its feed, or of its site.")]
     category: str | None
-    refresh_interval_minutes: Annotated[int | None, Field(validation_alias="feed_poll_interval_minutes")]
+    refresh_interval_minutes: Annotated[int | None, Field(validation_alias="interval_minutes")]
     is_system: bool
     is_active: Annotated[bool, Field(description="Whether the source and its feed are enabled.")]
     is_critical: bool

@@ -147,7 +147,7 @@ class _Search:
         return None
 
     async def examine_links(self, page: Response | None) -> None:
-        """Request what a page declares and links to; if that is no feed, also links whose text mentions one."""
+        """Request what a page declares and links to; if none is a feed, also links whose text mentions one."""
         if page is None or self.found:
             return
         try:

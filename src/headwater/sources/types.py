@@ -97,15 +97,6 @@ class SourceDetails(Source):
     def is_active(self) -> bool:
         return self.enabled and self.feed_disabled_at is None
 
-    # The names of these fields in the API.
-    @property
-    def status(self) -> SourceState:
-        return self.state
-
-    @property
-    def feed_poll_interval_minutes(self) -> int | None:
-        return self.interval_minutes
-
     @property
     def min_delay_ms(self) -> int | None:
         return round(self.min_delay / timedelta(milliseconds=1)) if self.min_delay else None

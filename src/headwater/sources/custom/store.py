@@ -141,7 +141,7 @@ async def list_queue(
         rows = await fetch_rows(conn, _DECIDED, values)
     found = msgspec.convert(rows[:limit], list[FeedSubmission])
     last = found[-1] if len(rows) > limit else None
-    return QueuePage(found, PageCursor(last.decided_at or last.submitted_at, last.id) if last else None)
+    return QueuePage(found, PageCursor(last.decided_at or last.created_at, last.id) if last else None)
 
 
 def _cursor_values(after: PageCursor | None) -> dict[str, object]:

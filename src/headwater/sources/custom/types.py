@@ -108,10 +108,6 @@ class FeedSubmission(CustomFeed):
     decided_by_name: str | None
 
     @property
-    def submitted_at(self) -> datetime:
-        return self.created_at
-
-    @property
     def is_live_by_trust(self) -> bool:
         """Approved by karma, without a moderator's decision."""
         return self.status is ModerationStatus.APPROVED and self.decided_at is None

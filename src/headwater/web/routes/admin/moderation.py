@@ -55,7 +55,7 @@ async def list_suggestions(
     return {
         "submissions": found.submissions, "hints": hints, "waiting": waiting, "shown": shown, "text": text,
         "cursor": cursor, "next": encode_cursor(*found.next) if found.next else "",
-        "here": encode_cursor(last.submitted_at, last.id) if last else cursor,
+        "here": encode_cursor(last.created_at, last.id) if last else cursor,
         "is_live": shown in {Shown.PENDING, Shown.UNREVIEWED}, "trusted": TRUSTED_KARMA, "reason_most": REASON_MOST,
     }  # fmt: skip
 
