@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from headwater.spider.links import classify
+from headwater.spider.classify import classify
 from headwater.spider.types import LinkKind
 from headwater.urls import parse_url
 
