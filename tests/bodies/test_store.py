@@ -61,7 +61,7 @@ async def test_a_reader_gets_its_kind_the_longest_waiting_first(conn: Connection
     assert [page.kind for page in sitemaps] == [PageKind.SITEMAP]
 
 
-async def test_a_page_whose_reader_dies_comes_back_and_tells_how_often(conn: Connection) -> None:
+async def test_a_page_whose_reader_dies_is_claimed_again_with_its_attempts(conn: Connection) -> None:
     await store.keep(conn, bodies=[a_page()])
 
     (first,) = await claim(conn)

@@ -133,7 +133,7 @@ def test_retry_after_is_heard_with_any_status() -> None:
         (b"", ("FetchFailed", "empty")),
     ],
 )
-def test_a_body_that_nobody_reads_has_its_reason(body: bytes, reason: tuple[str, str]) -> None:
+def test_an_unreadable_body_has_a_reason(body: bytes, reason: tuple[str, str]) -> None:
     assert reason_of(verdict_of(200, body)) == reason
 
 

@@ -645,7 +645,7 @@ async def test_on_a_drain_a_request_that_never_ends_is_cut_short(
     assert await crawl.status_of(url) == (Status.PENDING, None)
 
 
-async def test_a_bug_of_ours_is_an_outcome_and_told_as_an_error(
+async def test_a_bug_is_an_outcome_and_logged_as_an_error(
     zoo: Zoo, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:

@@ -475,8 +475,8 @@ async def test_reassigned_urls_count_for_their_new_source(conn: Connection) -> N
 
     await changes.set_sources(conn, sources={ids[0]: other.id, ids[1]: None})
 
-    told = {tally.source_id: tally.pending for tally in (await listing.stats(conn, now=START)).by_source}
-    assert told == {one.id: 1, other.id: 1, None: 1}
+    counted = {tally.source_id: tally.pending for tally in (await listing.stats(conn, now=START)).by_source}
+    assert counted == {one.id: 1, other.id: 1, None: 1}
 
 
 async def test_the_results_of_a_large_batch_are_in_its_order(conn: Connection) -> None:

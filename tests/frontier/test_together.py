@@ -1,4 +1,4 @@
-"""Several connections at once: nobody gets what another has, nobody waits in a circle, nothing is forgotten."""
+"""Several connections at once: no row is claimed twice, no deadlock, no row is left out."""
 
 import asyncio
 from collections import Counter
@@ -90,7 +90,7 @@ async def test_a_url_submitted_while_its_host_is_released_is_claimed_later(
 
     await submit(other, "https://example.com/b")  # not committed: it holds the host's row
     giving_back = asyncio.create_task(claims.answer(one, answers=[an_answer(host, FETCHED)], now=START))
-    await until_somebody_waits(other)
+    await until_another_waits(other)
     await other.commit()
     await giving_back
     await one.commit()
@@ -128,7 +128,7 @@ async def test_two_outcomes_for_one_url_count_once(two: tuple[Connection, Connec
 
     await claims.answer(one, answers=[an_answer(lost, FETCHED)], now=START)
     late = asyncio.create_task(claims.answer(other, answers=[an_answer(held, FETCHED)], now=START))
-    await until_somebody_waits(one)
+    await until_another_waits(one)
     await one.commit()
     await late
     await other.commit()
@@ -137,7 +137,7 @@ async def test_two_outcomes_for_one_url_count_once(two: tuple[Connection, Connec
     assert await counted(one) == {Status.FETCHED: 1}
 
 
-async def until_somebody_waits(conn: Connection) -> None:
+async def until_another_waits(conn: Connection) -> None:
     """Returns when another connection waits for a lock of this one."""
     while True:
         cur = await conn.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")

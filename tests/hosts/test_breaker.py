@@ -40,7 +40,7 @@ def test_three_feeds_that_fail_alike_pause_their_host_and_not_each_feed() -> Non
     assert (probe.paused, probe.counts, probe.state.paused_until) == (False, False, START + 3 * HOUR)
 
 
-def test_one_feed_that_keeps_failing_says_nothing_of_its_host() -> None:
+def test_one_feed_that_keeps_failing_does_not_pause_its_host() -> None:
     assert not any(step.paused for step in play(*[(0, MISSING)] * 10))
 
 

@@ -71,7 +71,7 @@ def test_a_failure_is_ours_only_while_the_outage_lasts() -> None:
     detector = a_detector(*(failing(number) for number in range(4)))
 
     assert [detector.note(failing(9, known=False), START), detector.note(failing(4), START)] == [False, True]
-    assert detector.note(failing(9, known=False), START)  # whom we cannot reach anyway
+    assert detector.note(failing(9, known=False), START)  # it cannot be reached anyway
 
 
 def test_the_first_answer_to_a_later_request_ends_an_outage() -> None:
@@ -93,7 +93,7 @@ def test_an_outage_without_a_known_site_that_fails_is_over_after_a_while() -> No
     assert not detector.is_outage
 
 
-def test_what_is_long_past_says_nothing() -> None:
+def test_old_failures_do_not_count() -> None:
     detector = a_detector(*(failing(number) for number in range(4)))
 
     assert not detector.note(failing(4, second=601), START + OUTAGE_WINDOW + SECOND)

@@ -1,4 +1,4 @@
-"""The clock of a host on a real PostgreSQL: one holder at a time, feeds before pages, nobody before its time."""
+"""The clock of a host on a real PostgreSQL: one holder at a time, feeds before pages, no request before its time."""
 
 import asyncio
 import random
@@ -102,7 +102,7 @@ async def test_feeds_go_before_pages_for_a_minute_and_compete_after_it(conn: Con
 
     at_once = await claim_pages(conn)
     soon = await claim_pages(conn, START + MINUTE - SECOND)
-    later = await claim_pages(conn, START + MINUTE)  # where nobody polls, pages are fetched all the same
+    later = await claim_pages(conn, START + MINUTE)  # where no poller runs, pages are fetched all the same
 
     assert (at_once, soon, [host.name for host in later]) == ([], [], [HOST])
 

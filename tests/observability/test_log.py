@@ -33,9 +33,9 @@ def test_a_person_gets_a_readable_line(capsys: pytest.CaptureFixture[str]) -> No
 
     get_logger().warning("feed poll failed", status=404)
 
-    told = capsys.readouterr().err
-    assert "feed poll failed" in told
-    assert "status=404" in told
+    logged = capsys.readouterr().err
+    assert "feed poll failed" in logged
+    assert "status=404" in logged
 
 
 def test_what_is_not_a_terminal_gets_json_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,8 +52,8 @@ def test_less_severe_events_are_left_out(capsys: pytest.CaptureFixture[str]) -> 
     get_logger().info("quiet")
     get_logger().warning("loud")
 
-    assert "quiet" not in (told := capsys.readouterr().err)
-    assert "loud" in told
+    assert "quiet" not in (logged := capsys.readouterr().err)
+    assert "loud" in logged
 
 
 def test_what_libraries_report_comes_in_the_same_form(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,7 +81,7 @@ def test_credentials_in_any_url_are_masked() -> None:
     assert masked == {"event": "see https://********@example.com/a", "url": "http://********@example.com/"}
 
 
-def test_an_exception_is_told_with_its_trace(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_exception_is_logged_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     configure_log("info", "json")
 
     try:
@@ -111,9 +111,9 @@ def test_no_secret_of_a_url_reaches_the_log_by_any_way(
     except ValueError:
         get_logger().exception("it broke")
 
-    told = capsys.readouterr().err
-    assert SECRET not in told
-    assert told.count("a.example") >= 5
+    logged = capsys.readouterr().err
+    assert SECRET not in logged
+    assert logged.count("a.example") >= 5
 
 
 def test_the_link_of_a_letter_that_cannot_be_sent_is_logged_whole() -> None:

@@ -152,7 +152,7 @@ async def test_listening_again_to_the_same_index_changes_nothing(conn: Connectio
     assert [await store.listen(conn, target=target) for target in ("one", "one", "two")] == [True, False, True]
 
 
-async def test_when_nobody_listens_any_more_the_outbox_is_emptied(conn: Connection) -> None:
+async def test_without_an_index_the_outbox_is_emptied(conn: Connection) -> None:
     await queue(conn, an_entry("a"), an_entry("b"))
 
     assert await store.stop_listening(conn) == 2
@@ -187,7 +187,7 @@ async def older_transactions_end(database: Database) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_new_index_is_told_in_batches_of_what_was_there_before(database: Database) -> None:
+async def test_older_content_is_queued_in_batches_for_a_new_index(database: Database) -> None:
     async with database.transaction() as conn:
         for number in range(5):
             await extract(conn, f"https://example.com/{number}", text=f"Text {number}")
@@ -231,7 +231,7 @@ async def test_filling_leaves_what_is_queued_already_and_revives_the_dead(databa
     assert again == {entry.url_key: entry.queued_version for entry in (buried, queued)}
 
 
-async def test_an_index_is_told_everything_again_when_asked(database: Database) -> None:
+async def test_all_content_can_be_queued_again(database: Database) -> None:
     async with database.transaction() as conn:
         await store.listen(conn, target="index")
         await extract(conn, "https://example.com/1")
@@ -276,7 +276,7 @@ async def test_an_article_that_is_found_again_is_newer_than_its_deletion(databas
     assert found.queued_version > deletion.queued_version
 
 
-async def test_nothing_is_told_of_forgotten_articles_while_no_index_listens(database: Database) -> None:
+async def test_deleted_articles_are_not_queued_without_an_index(database: Database) -> None:
     async with database.transaction() as conn:
         await extract(conn, "https://example.com/1")
 

@@ -45,7 +45,7 @@ NONE = Validators(None, None)
 GOOD = Polled(a_read_feed(), NONE)
 SAME = NotModified(NONE)
 
-Told = PollOutcome | tuple[str, int | None] | str
+Given = PollOutcome | tuple[str, int | None] | str
 
 
 @dataclass(frozen=True)
@@ -85,27 +85,27 @@ def a_claimed_feed(url: str = "https://feeds.example/1.xml", state: FeedState | 
     return ClaimedFeed(url, host, new_id(), 0, None, Validators('"1"', None), state, HostState(host))
 
 
-def outcome(told: Told) -> PollOutcome:
-    match told:
+def outcome(given_outcome: Given) -> PollOutcome:
+    match given_outcome:
         case "good":
             return GOOD
         case "same":
             return SAME
         case str():
-            return PollFailed(FailureClass(told), "It failed.")
+            return PollFailed(FailureClass(given_outcome), "It failed.")
         case tuple():
-            return PollFailed(FailureClass(told[0]), "It failed.", told[1])
+            return PollFailed(FailureClass(given_outcome[0]), "It failed.", given_outcome[1])
         case _:
-            return told
+            return given_outcome
 
 
 def play(
-    policy: str, history: Sequence[Told], *, state: FeedState | None = None, start: datetime = START
+    policy: str, history: Sequence[Given], *, state: FeedState | None = None, start: datetime = START
 ) -> list[Step]:
     """Poll after poll, each at the moment the one before asked for."""
     state, now, steps = state or a_state(), start, []
-    for told in history:
-        decision = decide(state, outcome(told), policy_named(policy), OPTIONS, now)
+    for given_outcome in history:
+        decision = decide(state, outcome(given_outcome), policy_named(policy), OPTIONS, now)
         steps.append(Step(now, decision))
         state = decision.state
         now = decision.next_poll_at

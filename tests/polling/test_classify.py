@@ -118,7 +118,7 @@ def test_a_body_without_a_feed_differs_from_a_feed_that_cannot_be_parsed(
         ("x" * 201, f"Its Content-Type is {'x' * 200}, not XML."),
     ],
 )
-def test_what_is_not_sent_as_xml_is_told_by_its_type(content_type: str | None, detail: str) -> None:
+def test_a_content_type_other_than_xml_is_quoted(content_type: str | None, detail: str) -> None:
     failed = classify_type(content_type, 200)
 
     assert (failed.kind, failed.detail, failed.status) == (FailureClass.NOT_A_FEED, detail, 200)

@@ -116,11 +116,11 @@ def test_after_a_cooldown_another_failure_puts_it_off_as_long_as_that_one_asks_f
     assert steps[-1].wait < DAY
 
 
-@pytest.mark.parametrize("told", ["gone", "not_found", "upstream_failure", "rate_limited", "unexpected"])
-def test_a_failure_before_the_cooldown_is_over_leaves_it_as_it_was(told: str) -> None:
+@pytest.mark.parametrize("given_outcome", ["gone", "not_found", "upstream_failure", "rate_limited", "unexpected"])
+def test_a_failure_before_the_cooldown_is_over_leaves_it_as_it_was(given_outcome: str) -> None:
     (gone,) = play("default", ["gone"])
 
-    (by_hand,) = play("default", [told], state=gone.state, start=START + HOUR)
+    (by_hand,) = play("default", [given_outcome], state=gone.state, start=START + HOUR)
 
     assert by_hand.state.off == gone.state.off
     assert by_hand.decision.next_poll_at == START + 3 * DAY
@@ -265,7 +265,7 @@ def test_a_delta_does_not_tell_how_many_entries_a_feed_lists() -> None:
     assert replace(full, status=226).item_count is None
 
 
-def test_a_failure_of_the_host_is_told_and_not_counted() -> None:
+def test_a_failure_of_the_host_is_shown_but_not_counted() -> None:
     failed = PollFailed(FailureClass.NOT_FOUND, "It failed.")
 
     decision = decide_paused(a_state(), failed, START + HOUR, START)
@@ -317,8 +317,8 @@ HISTORY = st.lists(TOLD, min_size=1, max_size=60)
 ANY_POLICY = st.sampled_from(sorted(POLICIES))
 
 
-def is_failure(step_told: object) -> bool:
-    return isinstance(outcome(step_told), PollFailed)  # type: ignore[arg-type]
+def is_failure(given_outcome: object) -> bool:
+    return isinstance(outcome(given_outcome), PollFailed)  # type: ignore[arg-type]
 
 
 @given(ANY_POLICY, HISTORY)
@@ -333,8 +333,8 @@ def test_a_schedule_is_never_in_the_past_and_never_missing(policy: str, history:
 def test_a_success_clears_all(policy: str, history: list[object]) -> None:
     steps = play(policy, history)  # type: ignore[arg-type]
 
-    for told, step in zip(history, steps, strict=False):
-        if not is_failure(told):
+    for given_outcome, step in zip(history, steps, strict=False):
+        if not is_failure(given_outcome):
             assert all(not getattr(step.state, name) for name in CLEAN)
 
 
@@ -396,8 +396,8 @@ def test_nothing_goes_off_before_its_time(policy: str, history: list[object]) ->
 def counted(steps: list[Step], history: list[object], counts: Counts, policy: str) -> int:
     """Counts again, by looking back, what the state has counted forward."""
     failures: list[PollFailed] = []
-    for told in reversed(history[: len(steps)]):
-        failed = outcome(told)  # type: ignore[arg-type]
+    for given_outcome in reversed(history[: len(steps)]):
+        failed = outcome(given_outcome)  # type: ignore[arg-type]
         if not isinstance(failed, PollFailed):
             break
         failures.append(failed)

@@ -1,4 +1,4 @@
-"""Polls that meet what nobody foresaw: rows no index can hold, and people who change a feed while it is asked for."""
+"""Polls under rare conditions: ids too long for an index, and users who change a feed during its poll."""
 
 import asyncio
 import time
@@ -60,7 +60,7 @@ async def asked(database: Database, sql: str) -> list[tuple[object, ...]]:
         return list(await cur.fetchall())
 
 
-async def test_an_id_that_no_index_could_hold_is_kept_as_its_digest_and_harms_nobody(
+async def test_an_id_too_long_for_an_index_is_stored_as_its_digest(
     database: Database, poller: Poller, site: Site
 ) -> None:
     wide = "".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(1200))
@@ -80,7 +80,7 @@ async def test_an_id_that_no_index_could_hold_is_kept_as_its_digest_and_harms_no
     assert await asked(database, "SELECT count(*) FROM article_sources WHERE entry_id LIKE 'sha256:%%'") == [(1,)]
 
 
-async def test_an_entry_without_a_link_sends_nobody_to_its_feed(database: Database, poller: Poller, site: Site) -> None:
+async def test_an_entry_without_a_link_has_no_link_to_its_feed(database: Database, poller: Poller, site: Site) -> None:
     item = "<item><guid isPermaLink='false'>1</guid><title>Said in passing</title></item>"
     site.answers["words.example/feed"] = (200, "text/xml", f"<rss><channel>{item}</channel></rss>".encode())
     await a_feed(database, site.url("words.example/feed"))
@@ -137,7 +137,7 @@ async def test_a_feed_that_is_enabled_during_a_poll_is_polled_again_at_once(
     assert (await poll_one(poller)).outcome_name == "polled"
 
 
-async def test_a_feed_that_is_switched_off_during_a_poll_stays_off_and_its_neighbour_is_not_touched(
+async def test_a_feed_disabled_during_its_poll_stays_disabled_and_other_feeds_are_not_changed(
     database: Database, poller: Poller, site: Site, clock: MovableClock
 ) -> None:
     site.answers["one.example/a"] = site.answers["one.example/b"] = rss("One", "a")
@@ -228,7 +228,7 @@ async def test_a_feed_that_is_enabled_on_a_paused_host_is_polled_at_once_and_tes
     assert (report.source_id, report.host.resumed) == (feeds[1].id, True)
 
 
-async def test_somebody_who_asks_for_feeds_of_a_paused_host_keeps_its_delay_too(
+async def test_a_user_who_polls_feeds_of_a_paused_host_keeps_its_delay_too(
     database: Database, poller: Poller, site: Site, clock: MovableClock
 ) -> None:
     feeds = [await a_feed(database, site.url(f"lost.example/{number}")) for number in range(3)]

@@ -1,4 +1,4 @@
-"""A poll told as a story says what was decided, and no more."""
+"""The sentences about a poll say what was decided, and nothing else."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -20,18 +20,18 @@ from headwater.polling.types import (
     PollReport,
 )
 from tests.clock import START
-from tests.polling.histories import GOOD, HOUR, NONE, Told, a_claimed_feed, a_state, outcome, play
+from tests.polling.histories import GOOD, HOUR, NONE, Given, a_claimed_feed, a_state, outcome, play
 
 DAY = timedelta(days=1)
 HOST = HostState("feeds.example")
 LOST = PollFailed(FailureClass.NETWORK, "No answer came.")
 
 
-def story(told: PollOutcome, decision: Decision, host: HostDecision | None = None) -> str:
-    """What is said of the decision."""
+def story(polled: PollOutcome, decision: Decision, host: HostDecision | None = None) -> str:
+    """The sentence about the decision."""
     report = PollReport(
         a_claimed_feed(state=decision.state),
-        told,
+        polled,
         decision,
         host or HostDecision(HOST),
         took=timedelta(milliseconds=40),
@@ -40,12 +40,12 @@ def story(told: PollOutcome, decision: Decision, host: HostDecision | None = Non
     return explain(report)[2]
 
 
-def last_of(policy: str, *history: Told) -> str:
+def last_of(policy: str, *history: Given) -> str:
     return story(outcome(history[-1]), play(policy, history)[-1].decision)
 
 
 @pytest.mark.parametrize(
-    ("policy", "history", "told"),
+    ("policy", "history", "sentence"),
     [
         ("default", ["good"], "The feed works; it has no errors."),
         ("default", ["network", "not_found", "not_found"], "It is failure 2 of this class in a row."),
@@ -55,19 +55,19 @@ def last_of(policy: str, *history: Told) -> str:
         ("default", ["gone", "good"], "It was disabled, and is enabled again."),
     ],
 )
-def test_a_story_tells_what_was_decided(policy: str, history: list[Told], told: str) -> None:
-    assert last_of(policy, *history) == told
+def test_the_sentences_say_what_was_decided(policy: str, history: list[Given], sentence: str) -> None:
+    assert last_of(policy, *history) == sentence
 
 
 @pytest.mark.parametrize("host", [HOST, replace(HOST, paused_until=START + HOUR)])
 @pytest.mark.parametrize("off", [None, Off(START, FailureClass.GONE, START + DAY)])
-def test_of_our_own_outage_it_tells_and_holds_nothing_against_anybody(host: HostState, off: Off | None) -> None:
-    told = story(LOST, decide_outage(replace(a_state(), off=off), START), HostDecision(host))
+def test_our_own_outage_is_named_and_not_counted(host: HostState, off: Off | None) -> None:
+    sentence = story(LOST, decide_outage(replace(a_state(), off=off), START), HostDecision(host))
 
-    assert told == "Hardly any host can be reached: our own network is down, and the failure does not count."
+    assert sentence == "Hardly any host can be reached: our own network is down, and the failure does not count."
 
 
-def test_of_a_paused_host_it_tells_when_the_failure_was_not_counted() -> None:
+def test_a_paused_host_is_named_when_the_failure_was_not_counted() -> None:
     challenge = PollFailed(FailureClass.BOT_CHALLENGE, "Are you a person?", 403)
     state = a_state()
     host = decide_host(HOST, state.source_id, challenge, policy_named("default"), START)
@@ -75,13 +75,13 @@ def test_of_a_paused_host_it_tells_when_the_failure_was_not_counted() -> None:
     assert "feeds.example" in story(challenge, decide_paused(state, challenge, START + DAY, START), host)
 
 
-def test_a_host_that_was_paused_before_is_not_told_of_a_poll_that_went_well() -> None:
+def test_an_earlier_pause_of_the_host_is_not_named_after_a_success() -> None:
     was_paused = HostDecision(replace(HOST, paused_until=START + HOUR))
 
     assert story(GOOD, play("default", [GOOD])[0].decision, was_paused).startswith("The feed works")
 
 
-def test_what_a_person_switched_off_was_no_probe() -> None:
+def test_a_poll_of_a_feed_disabled_by_an_operator_is_not_a_probe() -> None:
     state = replace(a_state(), off=Off(START, "too noisy", None))
 
     (step,) = play("default", [GOOD], state=state)
@@ -89,10 +89,10 @@ def test_what_a_person_switched_off_was_no_probe() -> None:
     assert story(GOOD, step.decision) == "An operator disabled it (too noisy), and it stays disabled."
 
 
-def test_a_move_is_told_before_and_when_it_is_believed() -> None:
+def test_a_move_is_named_before_and_when_it_is_adopted() -> None:
     moved = Polled(GOOD.feed, NONE, moved_to="https://new.example/feed")
 
-    told = [story(moved, step.decision) for step in play("default", [moved] * 30)]
+    first, *_, last = [story(moved, step.decision) for step in play("default", [moved] * 30)]
 
-    assert told[0] == "It has moved to https://new.example/feed; its URL is changed after three polls over a day."
-    assert told[-1] == "Three polls over a day found that it has moved to https://new.example/feed: its URL is changed."
+    assert first == "It has moved to https://new.example/feed; its URL is changed after three polls over a day."
+    assert last == "Three polls over a day found that it has moved to https://new.example/feed: its URL is changed."

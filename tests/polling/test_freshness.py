@@ -44,7 +44,7 @@ def test_an_answer_says_how_long_it_stays_good(headers: dict[str, str], lasts: t
 
 
 @given(st.text(), st.text(), st.text(), st.text())
-def test_nonsense_in_headers_is_never_an_error(cache_control: str, expires: str, age: str, date: str) -> None:
+def test_invalid_headers_are_never_an_error(cache_control: str, expires: str, age: str, date: str) -> None:
     headers = {"Cache-Control": cache_control, "Expires": expires, "Age": age, "Date": date}
 
     assert isinstance(fresh_for(headers, START), timedelta)

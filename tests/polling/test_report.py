@@ -50,7 +50,9 @@ def test_a_feed_with_nothing_new_is_routine_whatever_its_server_answers() -> Non
 
 
 @pytest.mark.parametrize(
-    ("next_poll_at", "told"), [(START + HOUR, (START + HOUR).isoformat()), (BY_HAND_ONLY, None)], ids=["later", "never"]
+    ("next_poll_at", "next_try"),
+    [(START + HOUR, (START + HOUR).isoformat()), (BY_HAND_ONLY, None)],
+    ids=["later", "never"],
 )
-def test_a_failure_carries_its_next_try(next_poll_at: datetime, told: str | None) -> None:
-    assert logged(PollFailed(FailureClass.NETWORK, "No answer came."), next_poll_at)["next_try"] == told
+def test_a_failure_carries_its_next_try(next_poll_at: datetime, next_try: str | None) -> None:
+    assert logged(PollFailed(FailureClass.NETWORK, "No answer came."), next_poll_at)["next_try"] == next_try

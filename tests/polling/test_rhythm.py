@@ -185,13 +185,13 @@ def test_a_publisher_may_rest() -> None:
     assert (START + wait_with(on_sundays)).weekday() == 0
 
 
-def test_a_delta_lists_nothing_known_by_its_nature_and_so_tells_of_nothing_missed() -> None:
+def test_a_delta_without_known_entries_does_not_mean_that_entries_were_missed() -> None:
     delta = replace(polled(HOUR, missed=True), status=226)
 
     assert about(wait_after(delta, replace(a_state(), mean_gap=4 * HOUR)), HOUR)
 
 
-def test_a_delta_tells_when_the_newest_entry_came_and_not_how_far_entries_lie_apart() -> None:
+def test_a_delta_changes_the_newest_entry_but_not_the_mean_gap() -> None:
     state = replace(a_state(), mean_gap=DAY, last_new_at=START - DAY)
     two_at_once, an_old_one = (replace(polled(*ago), status=226) for ago in ((HOUR, HOUR + MINUTE), (9 * DAY,)))
 
@@ -234,7 +234,7 @@ def test_a_rest_longer_than_the_longest_wait_is_waited_out_in_steps(start: datet
 @pytest.mark.parametrize(
     "always", [PollHints(skip_hours=frozenset(range(24))), PollHints(skip_days=frozenset(range(7)))]
 )
-def test_a_rest_without_end_is_not_heeded(always: PollHints) -> None:
+def test_skipping_all_hours_is_ignored(always: PollHints) -> None:
     assert about(wait_with(always), HOUR)
 
 

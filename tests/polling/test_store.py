@@ -95,7 +95,7 @@ async def test_what_is_not_due_is_not_claimed(conn: Connection) -> None:
     assert len(await claim(conn, now=START + SECOND)) == 1
 
 
-async def test_a_host_that_is_held_is_nobody_elses_until_the_lease_ends(conn: Connection) -> None:
+async def test_a_held_host_is_not_claimed_again_until_the_lease_ends(conn: Connection) -> None:
     await follow(conn, "https://example.com/1", "https://example.com/2")
     await claim(conn)
 
@@ -256,7 +256,7 @@ async def test_a_source_that_was_removed_while_it_was_polled_is_no_error(conn: C
     assert await claim(conn, now=START + HOUR) == []
 
 
-async def test_the_oldest_due_feed_tells_the_lag(conn: Connection) -> None:
+async def test_the_lag_is_that_of_the_oldest_due_feed(conn: Connection) -> None:
     nothing = await feed_claims.oldest_due_at(conn, now=START)
     await follow(conn, "https://example.com/feed", now=START - 5 * SECOND)
     waiting = await feed_claims.oldest_due_at(conn, now=START)
@@ -358,7 +358,7 @@ async def test_who_adopts_a_url_does_not_break_the_lease_of_its_host(conn: Conne
     assert await claim(conn, now=START + SECOND) == []
 
 
-async def test_taking_back_what_our_own_network_did_polls_no_source_that_is_switched_off(conn: Connection) -> None:
+async def test_enabling_feeds_after_our_own_outage_polls_no_disabled_source(conn: Connection) -> None:
     sources = [await a_source(conn, url=f"https://h{number}.example/feed") for number in range(3)]
     for source in sources:
         await feed_schedule.disable(conn, source_id=source.id, at=START, reason="ssrf_blocked", until=None)
@@ -403,4 +403,4 @@ async def test_only_hosts_known_to_answer_are_probed_the_one_asked_longest_ago_f
     much_later = await feed_claims.list_probes(conn, now=START + 1000 * HOUR, limit=1)
 
     assert list(probes) == [ids["known-too"], ids["known"]]
-    assert len(much_later) == 1  # in a long outage nobody has answered for long
+    assert len(much_later) == 1  # in a long outage no host has answered
