@@ -15,7 +15,7 @@ from headwater.errors import HostBusy
 from headwater.fetching.worker import Fetcher
 from headwater.frontier.store import queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission
-from headwater.hosts.turns import A_MOMENT, Turns
+from headwater.hosts.turns import USER_WAIT, Turns
 from headwater.net import Client
 from headwater.polling.worker import Poller
 from headwater.runtime import utc_now
@@ -115,7 +115,7 @@ async def test_everything_at_once_on_one_host_keeps_its_delay(askers: Askers) ->
         inspector = Inspector(askers.client, askers.sandbox, askers.turns, max_bytes=1_000_000)
 
         async def search() -> None:
-            async with askers.turns.borrow(wait=A_MOMENT) as turn:
+            async with askers.turns.borrow(wait=USER_WAIT) as turn:
                 await discover(
                     askers.client, askers.sandbox, feed, within=timedelta(seconds=9), max_bytes=1_000_000, turn=turn
                 )
@@ -226,7 +226,7 @@ async def test_a_robots_txt_at_another_host_waits_for_a_turn_there(askers: Asker
     site.answers["rules.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nAllow: /\n")
     site.answers["one.example/page"] = page("A page")
     await askers.queue(site.url("one.example/page"))
-    async with askers.turns.borrow(site.url("rules.example/"), wait=A_MOMENT):
+    async with askers.turns.borrow(site.url("rules.example/"), wait=USER_WAIT):
         fetching = asyncio.create_task(askers.fetch())
         await asyncio.sleep(1)
         during = list(site.asked)
@@ -248,7 +248,7 @@ async def test_a_command_waits_for_its_turn_where_a_database_is_in_use(
         "HEADWATER_ALLOW_LOOPBACK": "true",
         "HEADWATER_RESOLVE": "example=127.0.0.1",
     }
-    async with askers.turns.borrow(site.url("held.example/"), wait=A_MOMENT):
+    async with askers.turns.borrow(site.url("held.example/"), wait=USER_WAIT):
         asked = (*command.split(), site.url("held.example/feed"))
         done = await asyncio.to_thread(run_headwater, asked, environment, tmp_path)
 

@@ -9,7 +9,7 @@ import typer
 from headwater.cli.options import AsJson
 from headwater.cli.output import err, print_json, print_table, print_text, stamp
 from headwater.cli.terminal import exit_failed, load_quietly, run
-from headwater.hosts.turns import A_MOMENT
+from headwater.hosts.turns import USER_WAIT
 from headwater.runtime import open_client, open_sandbox, open_turns
 from headwater.settings import Settings
 from headwater.sources import discovery
@@ -48,7 +48,7 @@ async def _discover(settings: Settings, url: str) -> Discovery:
         open_client(settings) as client,
         open_sandbox(settings) as sandbox,
         open_turns(settings) as turns,
-        turns.borrow(wait=A_MOMENT) if turns else nullcontext() as turn,
+        turns.borrow(wait=USER_WAIT) if turns else nullcontext() as turn,
     ):
         return await discovery.discover(
             client, sandbox, url, within=WITHIN, max_bytes=settings.poll_max_bytes, turn=turn

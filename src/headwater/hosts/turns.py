@@ -26,7 +26,7 @@ from headwater.types import Clock
 from headwater.urls import host_of
 
 RETRY_EVERY_S = 0.5
-A_MOMENT = timedelta(seconds=5)
+USER_WAIT = timedelta(seconds=5)
 """How long a user waits for a host before the response is that it is busy."""
 Check = Callable[[str], Awaitable[None]]
 
@@ -188,5 +188,5 @@ async def get_in_turn(turns: Turns | None, client: Client, url: str, **more: Any
     client.check(url)
     if turns is None:
         return await client.get(url, **more)
-    async with turns.borrow(wait=A_MOMENT) as turn:
+    async with turns.borrow(wait=USER_WAIT) as turn:
         return await turn.ask(client.get, url, turn=turn.hop, **more)

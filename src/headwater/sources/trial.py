@@ -19,7 +19,7 @@ from headwater.fetching.types import FetchingOptions
 from headwater.hosts.gate import Closed, Gate
 from headwater.hosts.robots import FIRST_BYTES, origin_of
 from headwater.hosts.store import robots as robots_store
-from headwater.hosts.turns import A_MOMENT, Turn, Turns
+from headwater.hosts.turns import USER_WAIT, Turn, Turns
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.polling.ask import FeedRequests
 from headwater.polling.decide import decide
@@ -73,7 +73,7 @@ class Trials:
         policy = policy_of(feed.policy or options.policy, options)
         whole = replace(feed, validators=NONE_YET)
         turns = Turns(self.database, clock, delay=options.host_delay, lease=options.held_for)
-        async with turns.borrow(feed.feed_url, wait=A_MOMENT) as turn:
+        async with turns.borrow(feed.feed_url, wait=USER_WAIT) as turn:
             started = time.perf_counter()
             asked = await FeedRequests(self.client, self.sandbox, clock, options).ask(whole, policy, turn)
         took, now = timedelta(seconds=time.perf_counter() - started), clock()
@@ -109,7 +109,7 @@ class Trials:
     async def fetch(self, url: str) -> Response | Unread:
         """A page, as robots.txt and its host's clock allow. Raises HostBusy, Unavailable."""
         try:
-            async with self.turns.borrow(url, wait=A_MOMENT) as turn:
+            async with self.turns.borrow(url, wait=USER_WAIT) as turn:
                 page = await self._fetch(url, turn)
         except Closed as closed:
             return Unread(f"{closed.robots.origin}/robots.txt cannot be read; until it can, no page is fetched.")

@@ -48,7 +48,7 @@ async def claim(
     return await cur.fetchall()
 
 
-async def sleep(conn: Connection, *, lease: UUID, hosts: Sequence[HeldHost]) -> None:
+async def release_idle(conn: Connection, *, lease: UUID, hosts: Sequence[HeldHost]) -> None:
     """Release hosts of which no feed is due after all."""
     statement = f"""
         UPDATE hosts SET lease = NULL, free_at = greatest(not_before, paused_until), feed_due_at = {FEED_DUE_AT}

@@ -43,7 +43,7 @@ async def claim(
         return []
     due = {row.host: row for row in await _list_due(conn, hosts=[host.name for host in held], now=now)}
     if idle := [host for host in held if host.name not in due]:
-        await feed_hosts.sleep(conn, lease=lease, hosts=idle)
+        await feed_hosts.release_idle(conn, lease=lease, hosts=idle)
     return [claimed_feed(due[host.name], host, lease) for host in held if host.name in due]
 
 

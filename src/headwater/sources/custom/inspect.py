@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 from headwater.errors import HostBusy, InvalidUrl
 from headwater.feeds import ParsedFeed, UnreadableBody
-from headwater.hosts.turns import A_MOMENT, Turn, Turns
+from headwater.hosts.turns import USER_WAIT, Turn, Turns
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.polling.ask import moved_to
 from headwater.sandbox import Sandbox
@@ -40,7 +40,7 @@ class Inspector:
     async def inspect(self, url: str) -> Inspected | NoFeed:
         """The feed at a URL, or why there is none. Raises DatabaseUnavailable."""
         try:
-            async with self.turns.borrow(url, wait=A_MOMENT) as turn, asyncio.timeout(self.within.total_seconds()):
+            async with self.turns.borrow(url, wait=USER_WAIT) as turn, asyncio.timeout(self.within.total_seconds()):
                 response = await self._reach(url, turn)
         except HostBusy as busy:
             return NoFeed(str(busy))
