@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -237,6 +239,7 @@ def test_what_may_be_a_secret_in_a_url_is_masked(given: str, shown: str) -> None
         ("x.harbour.github.io", "harbour.github.io"),
         ("www.xn--bcher-kva.de", "xn--bcher-kva.de"),
         ("co.uk", "co.uk"),
+        ("a.7.example", "7.example"),
         ("127.0.0.1", "127.0.0.1"),
         ("2001:db8::1", "2001:db8::1"),
         ("[::1]", "[::1]"),
@@ -268,3 +271,29 @@ def test_a_url_may_have_2048_characters() -> None:
     assert read_url(longest).href == longest
     with pytest.raises(InvalidUrl, match="longer than 2048 characters"):
         read_url(longest + "a")
+
+
+def test_a_host_may_have_253_characters() -> None:
+    longest = f"https://{('a' * 49 + '.') * 5}com/"
+
+    assert read_url(longest).href == longest
+    with pytest.raises(InvalidUrl, match="host name is longer than 253 characters"):
+        read_url(longest.replace("com", "info"))
+
+
+@pytest.mark.parametrize(
+    ("read", "url", "shown"),
+    [
+        (read_url, "https://example.com/".ljust(2049, "a"), "https://example.com/".ljust(60, "a") + "…"),
+        (read_url, f"https://{'a' * 254}/", "https://".ljust(60, "a") + "…"),
+        (site_of, "a" * 61, "a" * 60),
+    ],
+    ids=["long", "long host", "invalid"],
+)
+def test_an_error_shows_the_first_60_characters_of_a_long_url(
+    read: Callable[[str], object], url: str, shown: str
+) -> None:
+    with pytest.raises(InvalidUrl) as refused:
+        read(url)
+
+    assert refused.value.url == shown

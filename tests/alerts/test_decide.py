@@ -71,6 +71,22 @@ def test_more_than_a_fifth_of_the_system_feeds_off(system: int, disabled: int, a
     assert held(now) == ([(Condition.SYSTEM_FEEDS_DISABLED, "")] if alerts else [])
 
 
+@pytest.mark.parametrize(("system", "disabled", "alerts"), [(0, 0, False), (1, 0, False), (1, 1, True), (9, 1, False)])
+def test_one_feed_off_is_enough_if_the_setting_says_so(system: int, disabled: int, alerts: bool) -> None:
+    now = facts(counts=FeedCounts({}, system, disabled))
+
+    assert held(now, limits=replace(LIMITS, disabled_least=1)) == (
+        [(Condition.SYSTEM_FEEDS_DISABLED, "")] if alerts else []
+    )
+
+
+def test_five_feeds_off_are_all_named() -> None:
+    off = [a_feed(f"Feed {number}", off_for=HOUR, number=number) for number in range(5)]
+    (one,) = holding(facts(counts=FeedCounts({}, 10, 5), disabled=off), [], LIMITS)
+
+    assert one.summary.endswith("(50 %): Feed 0, Feed 1, Feed 2, Feed 3, Feed 4.")
+
+
 def test_many_feeds_off_are_counted_and_some_of_them_named() -> None:
     off = [a_feed(f"Feed {number}", off_for=HOUR, number=number) for number in range(30)]
     (one,) = holding(facts(counts=FeedCounts({}, 100, 40), disabled=off), [], LIMITS)
@@ -215,8 +231,22 @@ DUE = StageFact(START - 20 * MINUTE)
         ([*[DUE] * 10, StageFact(DUE.due_since, is_busy=True), *[DUE] * 9], False),  # work was in progress
         ([*[StageFact(START - 30 * MINUTE)] * 10, *[DUE] * 10], False),  # behind, but going on
         ([*[StageFact(START - 30 * MINUTE)] * 5, *[DUE] * 16], True),  # until it stopped
+        ([StageFact(START - 15 * MINUTE)] * 20, False),
+        ([StageFact(DUE.due_since, is_busy=True), *[DUE] * 15], False),
+        ([StageFact(DUE.due_since, is_busy=True), *[DUE] * 16], True),
     ],
-    ids=["stopped", "not-watched-long", "idle", "just-due", "busy", "behind", "behind-then-stopped"],
+    ids=[
+        "stopped",
+        "not-watched-long",
+        "idle",
+        "just-due",
+        "busy",
+        "behind",
+        "behind-then-stopped",
+        "due-15-minutes",
+        "busy-15-minutes-ago",
+        "busy-16-minutes-ago",
+    ],
 )
 def test_a_stage_stopped_when_nobody_did_what_was_due(seen: list[StageFact], alerts: bool) -> None:
     now, past = watched(*seen)
@@ -232,13 +262,22 @@ def test_a_pause_of_the_evaluation_proves_nothing_about_a_stage() -> None:
     assert held(now, gap) == []
 
 
-@pytest.mark.parametrize(("every", "alerts"), [(7.5, True), (7.6, False)])
+@pytest.mark.parametrize(
+    ("samples", "every", "alerts"), [(3, 7.5, True), (3, 7.6, False), (2, 7.5, True), (1, 1, False)]
+)
 def test_a_stage_is_watched_when_no_pause_of_the_evaluation_is_longer_than_half_the_time(
-    every: float, alerts: bool
+    samples: int, every: float, alerts: bool
 ) -> None:
-    now, past = watched(DUE, DUE, DUE, every=every * MINUTE)
+    now, past = watched(*[DUE] * samples, every=every * MINUTE)
 
     assert held(now, past) == ([(Condition.STAGE_STOPPED, "fetching")] if alerts else [])
+
+
+def test_a_sample_of_another_machine_at_the_same_time_is_ignored() -> None:
+    now, past = watched(*[DUE] * 20)
+    same_time = FactSample(START, {"fetching": replace(DUE, is_busy=True)})
+
+    assert held(now, [*past, same_time]) == [(Condition.STAGE_STOPPED, "fetching")]
 
 
 @pytest.mark.parametrize(("stage", "alerts"), [("polling", False), ("fetching", False), ("extracting", True)])
@@ -282,7 +321,10 @@ def test_a_queue_alerts_from_a_thousand_on(size: int, alerts: bool) -> None:
     now, past = sized(*range(size - 360, size + 1, 10))
     found = holding(now, past, LIMITS)
 
-    assert [(one.subject, one.since) for one in found] == ([("frontier", START - 6 * HOUR)] if alerts else [])
+    summary = "frontier: 1,000 wait, 640 did 6 hours ago, and it only grew in between."
+    assert [(one.subject, one.since, one.summary) for one in found] == (
+        [("frontier", START - 6 * HOUR, summary)] if alerts else []
+    )
 
 
 def test_a_sample_from_the_very_beginning_of_the_window_counts() -> None:

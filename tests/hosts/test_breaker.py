@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from headwater.hosts.breaker import HostFailure, after_poll
 from headwater.hosts.types import HostState
 from headwater.polling.decide import decide_host
 from headwater.polling.policy import POLICIES, policy_named
@@ -177,6 +178,9 @@ def test_a_host_keeps_no_more_feeds_than_a_pause_needs() -> None:
 
 @pytest.mark.parametrize("kind", [FailureClass.SSRF_BLOCKED, FailureClass.UNEXPECTED])
 def test_what_never_reached_the_host_changes_nothing_about_it(kind: FailureClass) -> None:
+    unlogged = HostFailure(kind, None, pauses_host=False, needs_operator=False)
+    assert after_poll(HOST, FEEDS[0], unlogged, START) == HostDecision(HOST)
+
     steps = play(*[(number, PollFailed(kind, "x")) for number in range(4)])
 
     assert [(step.state, step.counts, step.paused) for step in steps] == [(HOST, True, False)] * 4

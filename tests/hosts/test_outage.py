@@ -1,6 +1,7 @@
 """Five known sites in a row that fail are our own outage; broken feeds that were just added are not."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -172,6 +173,12 @@ def test_an_answer_to_a_request_of_the_same_moment_leaves_the_failures() -> None
 @pytest.mark.parametrize("kind", FailureClass)
 def test_only_failures_of_network_and_dns_can_be_ours(kind: FailureClass) -> None:
     assert (kind in OURS) is (kind.value in {"network", "dns"})
+
+
+async def test_without_an_outage_nothing_is_written() -> None:
+    no_connection: Any = None
+
+    await OutageReporter(OutageDetector(), "polling").write(no_connection, START)
 
 
 def test_an_outage_is_logged_when_it_begins_and_when_it_ends() -> None:

@@ -2,7 +2,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from headwater.net.guard import BlockedAddress, check_address, check_port, check_target, refusal
+from headwater.net.guard import BlockedAddress, check_address, check_port, check_target, is_address, refusal
 
 # IANA's registries of special-purpose addresses, every row of both, and multicast, which has registries of its own.
 SPECIAL_V4 = [
@@ -150,6 +150,7 @@ def test_exactly_the_ports_that_browsers_refuse_get_no_request() -> None:
         ("fe00::", "reserved"),
         ("febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "link-local"),
         ("fec0::", "reserved"),
+        ("ff02::1", "multicast"),
         ("2606:2800::5efe:10.0.0.1", "private"),  # ISATAP
         ("2606:2800::200:5efe:10.0.0.1", "private"),
         ("2606:2800::300:5efe:10.0.0.1", "private"),
@@ -188,6 +189,13 @@ def test_a_host_that_may_be_public_is_left_to_the_check_at_connect_time(host: st
 def test_a_host_is_no_way_around_the_port() -> None:
     with pytest.raises(BlockedAddress, match="port 25 is kept for smtp"):
         check_target("example.com", 25, allow_loopback=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("127.0.0.1", True), ("::1", True), ("127.1", False), ("example.com", False), ("", False)]
+)
+def test_what_is_an_address(text: str, expected: bool) -> None:
+    assert is_address(text) is expected
 
 
 def test_localhost_may_be_named_where_a_setting_says_so() -> None:

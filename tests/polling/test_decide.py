@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.polling.decide import BY_HAND_ONLY, decide, decide_outage, decide_paused
+from headwater.polling.decide import BY_HAND_ONLY, decide, decide_host, decide_outage, decide_paused
 from headwater.polling.policy import POLICIES, Counts, policy_named, policy_of
 from headwater.polling.types import (
     FailureClass,
     Happening,
+    HostState,
     NotModified,
     Off,
     Polled,
@@ -486,6 +487,33 @@ def test_what_an_operator_disabled_for_a_while_is_enabled_by_a_good_probe() -> N
     (step,) = play("default", [GOOD], state=replace(a_state(), off=off))
 
     assert (step.state.off, step.happened) == (None, (Happening.ENABLED,))
+
+
+def test_what_an_operator_disabled_for_a_while_is_disabled_automatically_after_a_bad_probe() -> None:
+    off = Off(START - DAY, FailureClass.GONE, START, by_operator=True)
+
+    (step,) = play("default", ["gone"], state=replace(a_state(), off=off))
+
+    assert step.state.off == Off(START - DAY, FailureClass.GONE, START + 6 * DAY, 2)
+
+
+@pytest.mark.parametrize(("kind", "counts"), [("unauthorized", True), ("not_found", False)])
+def test_a_failure_that_an_operator_must_see_counts_for_the_feed_though_others_fail_alike(
+    kind: str, counts: bool
+) -> None:
+    failed = outcome(kind)
+    assert isinstance(failed, PollFailed)
+    host = HostState("example.com", (a_state(3).source_id, a_state(4).source_id), failed.kind)
+
+    decided = decide_host(host, a_state().source_id, failed, policy_named("cooldown"), START)
+
+    assert (decided.counts, decided.paused) == (counts, not counts)
+
+
+def test_the_steps_of_a_policy_are_waited_in_their_order() -> None:
+    waits = [step.wait for step in play("once", ["upstream_failure"] * 7)]
+
+    assert [wait / HOUR for wait in waits] == [5 / 60, 15 / 60, 1, 6, 24, 24, 24]
 
 
 def test_backoff_can_be_set_as_seed_001_says() -> None:

@@ -10,7 +10,7 @@ from headwater.polling.decide import BY_HAND_ONLY, decide, decide_host, decide_p
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import FailureClass, FeedState, HostState, Moved, Off, PollFailed, PollingOptions
 from headwater.sources.health.decide import describe, forecast, lasting, when
-from headwater.sources.health.types import FeedHealth
+from headwater.sources.health.types import FeedHealth, Forecast
 from headwater.types import SourceId
 
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)  # a Wednesday
@@ -207,6 +207,40 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
             ],
             id="its host was paused after it had failed",
         ),
+        pytest.param(
+            replace(
+                a_feed(
+                    state=replace(
+                        failing(3, FailureClass.NETWORK), off=Off(NOW - HOUR, FailureClass.NETWORK, NOW + HOUR)
+                    ),
+                ),
+                host=HostState("example.com", (), FailureClass.NETWORK, NOW + 4 * HOUR, 1),
+            ),
+            [
+                (
+                    "Auto-disabled today at 11:00, with the reason network. Failed 3 times since yesterday at 09:10 "
+                    "with network."
+                ),
+                "Its host is paused until today at 16:00. Then one feed is polled; if it responds, all are.",
+                (
+                    "If the probe succeeds, it is enabled and its errors are reset; if its host still fails, that is "
+                    "not counted for the feed."
+                ),
+            ],
+            id="off, and its host is paused",
+        ),
+        pytest.param(
+            a_feed(state=failing(1, FailureClass.GONE), last_status=410),
+            [
+                "Failed once, yesterday at 09:10, with 410, gone.",
+                "Next poll today at 13:00.",
+                (
+                    "Policy default: it is disabled after the first failure, and probed after 3 days. If it keeps "
+                    "failing, that is after the next failure: today at 13:00 at the earliest."
+                ),
+            ],
+            id="gone, under another policy before",
+        ),
     ],
 )
 def test_every_state_has_its_sentences(feed: FeedHealth, sentences: list[str]) -> None:
@@ -244,6 +278,14 @@ def test_what_is_expected_comes_true(name: str, kind: FailureClass, others: int)
     else:
         assert [(one.at, one.until) for one in expected if one] == [(at, state.off.until)] * len(expected)
         assert [one.failures for one in expected if one] == list(range(len(expected), 0, -1))
+
+
+def test_a_failure_that_does_not_concern_the_host_counts_while_the_host_is_paused() -> None:
+    paused = HostState("example.com", (), FailureClass.NETWORK, NOW + 4 * HOUR, 1)
+
+    expected = forecast(replace(a_feed(state=failing(1, FailureClass.SSRF_BLOCKED)), host=paused), OPTIONS)
+
+    assert expected == Forecast(1, NOW + 4 * HOUR, None)
 
 
 @pytest.mark.parametrize(

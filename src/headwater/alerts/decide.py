@@ -39,7 +39,7 @@ def holding(facts: Facts, past: Sequence[FactSample], limits: Thresholds) -> lis
 
 def _whole_system(facts: Facts, limits: Thresholds) -> Iterator[HeldCondition]:
     system, disabled = facts.counts.system, facts.counts.system_disabled
-    if disabled >= max(1, limits.disabled_least) and disabled * 100 > limits.disabled_percent * system:
+    if disabled >= limits.disabled_least and disabled * 100 > limits.disabled_percent * system:
         names = _names([feed.name for feed in facts.disabled], disabled)
         summary = f"{disabled} of {system} system feeds are disabled ({disabled * 100 / system:.0f} %): {names}."
         yield HeldCondition(Condition.SYSTEM_FEEDS_DISABLED, "", summary, facts.sample.at)
@@ -111,7 +111,7 @@ def _stopped(facts: Facts, past: Sequence[FactSample], limits: Thresholds) -> It
     # Enough evaluations: from the window's beginning on, and never with a long pause.
     times = [now - limits.stage_stopped, *(sample.at for sample in recent)]
     longest_pause = limits.stage_stopped * (1 - LEAST_SHARE_SAMPLED)
-    if len(recent) < 2 or any(after - before > longest_pause for before, after in pairwise(times)):
+    if any(after - before > longest_pause for before, after in pairwise(times)):
         return
     ignored = OF_THE_NETWORK if facts.outages else frozenset[str]()
     for stage, fact in facts.sample.stages.items():

@@ -110,8 +110,7 @@ def fate(item: ItemResult) -> Fate:
 
 def wait(failures: int, options: IndexOptions, *, chance: float, asked: timedelta | None = None) -> timedelta:
     """How long to wait after so many failures in a row; `chance` from 0 to 1 spreads the workers."""
-    grown = options.wait_min * 2 ** min(failures - 1, 30) if failures > 0 else options.wait_min
-    longest = min(grown, options.wait_max)
+    longest = min(options.wait_min * 2 ** min(max(failures - 1, 0), 30), options.wait_max)
     return max(longest * (0.5 + chance / 2), min(asked or timedelta(0), options.wait_max))
 
 

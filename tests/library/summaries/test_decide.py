@@ -241,6 +241,28 @@ def test_what_a_model_writes_is_rendered() -> None:
     assert 'rel="noopener noreferrer nofollow"' in html
 
 
+@pytest.mark.parametrize(
+    ("content", "html"),
+    [
+        ("a  \nb", "<p>a<br>\nb</p>"),
+        ("> a", "<blockquote>\n<p>a</p>\n</blockquote>"),
+        ("`a`", "<p><code>a</code></p>"),
+        ("```\na\n```", "<pre><code>a\n</code></pre>"),
+        ("*a* **b**", "<p><em>a</em> <strong>b</strong></p>"),
+        ("###### a", "<h3>a</h3>"),
+        ("a\n\n---", "<p>a</p>\n<hr>"),
+        ("- a", "<ul>\n<li>a</li>\n</ul>"),
+        ("3. a", '<ol start="3">\n<li>a</li>\n</ol>'),
+        (
+            "[a](http://b.example/ 'c')",
+            '<p><a href="http://b.example/" title="c" rel="noopener noreferrer nofollow">a</a></p>',
+        ),
+    ],
+)  # fmt: skip
+def test_markdown_is_rendered_as_html(content: str, html: str) -> None:
+    assert to_html(content).strip() == html
+
+
 @given(st.text(max_size=400) | st.lists(st.sampled_from("[]()<>*_`#!:/1234 \nx\\\"'&;"), max_size=200).map("".join))
 def test_any_answer_is_cited_and_rendered(content: str) -> None:
     html = to_html(cite(content, DAY))

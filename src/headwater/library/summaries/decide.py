@@ -57,7 +57,7 @@ def _excerpt(number: int, article: DayArticle, room: int) -> str:
         f"Source: {_cut(tidy(article.feed_name), min(100, room // 6))}\n"
         f"Published Date: {article.published_at:%Y-%m-%d %H:%M} UTC\nContent excerpt: "
     )
-    return (head + _cut(tidy(article.text), min(EXCERPT_MAX, max(0, room - len(head) - 1))))[: max(0, room - 1)]
+    return (head + _cut(tidy(article.text), min(EXCERPT_MAX, room - len(head) - 1)))[: max(0, room - 1)]
 
 
 def _cut(text: str, limit: int) -> str:
