@@ -107,7 +107,7 @@ def test_doctor_reports_each_check_and_how_to_fix_failures(headwater: Headwater)
     assert found["port"]["ok"]
     assert found["disk"]["ok"]
     assert not found["network"]["ok"]
-    assert "HEADWATER_DOCTOR_URL" in found["network"]["mend"]
+    assert "HEADWATER_DOCTOR_URL" in found["network"]["fix"]
     assert told.returncode == 1
     assert "→ Check the network" in told.stdout
 
@@ -138,7 +138,7 @@ def test_doctor_reports_an_unavailable_database(headwater: Headwater) -> None:
     }
 
     assert not found["database"]["ok"]
-    assert "DATABASE_URL" in found["database"]["mend"]
+    assert "DATABASE_URL" in found["database"]["fix"]
 
 
 @pytest.mark.database

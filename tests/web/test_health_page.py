@@ -83,6 +83,7 @@ async def test_an_instance_without_sources_says_so(operator: Person) -> None:
     assert "No sources yet." in page.text
     assert "No polls in this period." in page.text
     assert "No paused hosts." in page.text
+    assert "<dt>Oldest due</dt><dd>–</dd>" in page.text
 
 
 async def test_each_number_links_to_as_many_sources(operator: Person, database: Database) -> None:

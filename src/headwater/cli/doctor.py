@@ -44,12 +44,12 @@ class Finding:
     name: str
     ok: bool
     detail: str
-    mend: str = ""
+    fix: str = ""
 
 
-def _finding(name: str, detail: str, problem: object = None, mend: str = "") -> Finding:
+def _finding(name: str, detail: str, problem: object = None, fix: str = "") -> Finding:
     """A check that failed where `problem` is true."""
-    return Finding(name, ok=not problem, detail=detail, mend=mend if problem else "")
+    return Finding(name, ok=not problem, detail=detail, fix=fix if problem else "")
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -113,8 +113,8 @@ async def _network(settings: Settings) -> Sequence[Finding]:
         async with open_client(settings) as client:
             response = await client.get(settings.doctor_url, within=PROBE_TIMEOUT, max_bytes=10_000_000)
     except FetchError as error:
-        mend = "Check the network, its DNS and its firewall; or set HEADWATER_DOCTOR_URL to a page that can be reached."
-        return [_finding("network", str(error), error, mend)]
+        fix = "Check the network, its DNS and its firewall; or set HEADWATER_DOCTOR_URL to a page that can be reached."
+        return [_finding("network", str(error), error, fix)]
     findings = [_finding("network", f"{settings.doctor_url} answers with {response.status}")]
     with suppress(ValueError):
         findings.append(_clock("clock (network)", parsedate_to_datetime(response.headers.get("Date", ""))))
@@ -123,15 +123,15 @@ async def _network(settings: Settings) -> Sequence[Finding]:
 
 def _clock(name: str, theirs: datetime) -> Finding:
     apart = abs(utc_now() - theirs)
-    mend = "Set the clock by NTP: schedules and leases need clocks that agree."
-    return _finding(name, f"{apart.total_seconds():.1f} s apart from this machine's", apart > CLOCK_SLACK, mend)
+    fix = "Set the clock by NTP: schedules and leases need clocks that agree."
+    return _finding(name, f"{apart.total_seconds():.1f} s apart from this machine's", apart > CLOCK_SLACK, fix)
 
 
 def _last_run(trusted_at: datetime | None) -> Finding:
     jump = jump_since(utc_now(), trusted_at)
     last = f"last run at {trusted_at:%Y-%m-%d %H:%M} UTC" if trusted_at else "no run yet"
-    mend = "Set the clock; if it is right, `headwater retention run --confirm`. Until then nothing is deleted."
-    return _finding("clock (last run)", jump or last, jump, mend)
+    fix = "Set the clock; if it is right, `headwater retention run --confirm`. Until then nothing is deleted."
+    return _finding("clock (last run)", jump or last, jump, fix)
 
 
 def _port(settings: Settings) -> Finding:
@@ -166,20 +166,20 @@ def _disk(settings: Settings) -> Finding:
         folder = folder.parent
     free = shutil.disk_usage(folder).free
     is_full = free < DISK_LOW_BYTES and settings.database_url is None
-    mend = "Free space, or move the data with HEADWATER_DATA_DIR: a full disk stops the database."
-    return _finding("disk", f"{free / 1e9:.1f} GB free at {folder}", is_full, mend)
+    fix = "Free space, or move the data with HEADWATER_DATA_DIR: a full disk stops the database."
+    return _finding("disk", f"{free / 1e9:.1f} GB free at {folder}", is_full, fix)
 
 
 def _contact(settings: Settings) -> Finding:
     known = settings.contact_url != DEFAULT_CONTACT
     detail = settings.contact_url if known else "site owners cannot contact you"
-    mend = "" if known else "Set HEADWATER_CONTACT_URL to your page or mailto:; it is part of the User-Agent."
-    return Finding("contact", ok=True, detail=detail, mend=mend)
+    fix = "" if known else "Set HEADWATER_CONTACT_URL to your page or mailto:; it is part of the User-Agent."
+    return Finding("contact", ok=True, detail=detail, fix=fix)
 
 
 def _show(finding: Finding) -> None:
-    mark = "[green]✓[/]" if finding.ok and not finding.mend else "[yellow]![/]" if finding.ok else "[red]✗[/]"
+    mark = "[green]✓[/]" if finding.ok and not finding.fix else "[yellow]![/]" if finding.ok else "[red]✗[/]"
     out.print(f"{mark} [bold]{finding.name}[/]", end=" ")
     out.print(finding.detail, markup=False)
-    if finding.mend:
-        out.print(f"  → {finding.mend}", markup=False)
+    if finding.fix:
+        out.print(f"  → {finding.fix}", markup=False)

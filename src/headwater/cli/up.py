@@ -97,7 +97,7 @@ async def _print_first_steps(runtime: Runtime) -> None:
         if await users.has_any(conn):
             return
         code = "" if listens_on_loopback_only(runtime.settings) else await current_setup_code(conn)
-    print_text("First, open it and register: the first account is super_admin.")
+    print_text("First, open it and register: the first account becomes the administrator.")
     if code:
         print_text(f"The registration page asks for this set-up code: {code}")
     print_text(f"Then add feeds there, or here: {own_command()} source add https://example.com/feed.xml")

@@ -60,7 +60,7 @@ async def list_(runtime: Runtime, as_json: AsJson = False) -> None:
     """
     async with runtime.database.as_system() as conn:
         users = await users_store.list_all(conn)
-    none = "There is no account yet. The first user who registers becomes super_admin."
+    none = "There is no account yet. The first user who registers becomes the administrator."
     rows = [(one.email, one.role, f"{one.created_at:%Y-%m-%d}", "yes" if one.confirmed_at else "no") for one in users]
     show(users, ["email", "role", "since", "confirmed"], rows, as_json=as_json, empty=none)
 
