@@ -229,7 +229,9 @@ async def read(database: Database, ids: Sequence[ArticleId], meanwhile: Coroutin
                     case 0:
                         await lists.list_newest(conn, query=ArticlesQuery(Shelf.ALL, None, None, None, 30))
                     case 1:
-                        await lists.list_unread(conn, query=ArticlesQuery(Shelf.UNREAD, None, None, None, 30))
+                        await lists.list_newest(
+                            conn, query=ArticlesQuery(Shelf.UNREAD, None, None, None, 30), is_unread=True
+                        )
                     case _:
                         assert await lists.find_article(conn, article_id=random.choice(ids))
             times.append((time.perf_counter() - started) * 1000)

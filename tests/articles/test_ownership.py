@@ -54,7 +54,7 @@ class World:
     async def sees(self, reader: str) -> list[ArticleLine]:
         await speak_for(self.conn, self.readers[reader])
         newest = await lists_store.list_newest(self.conn, query=ArticlesQuery(shelf=Shelf.ALL))
-        unread = await lists_store.list_unread(self.conn, query=ArticlesQuery())
+        unread = await lists_store.list_newest(self.conn, query=ArticlesQuery(), is_unread=True)
         assert [line.id for line in newest if not line.is_read] == [line.id for line in unread]
         assert {(line.id, line.title, line.listed_at) for line in unread} <= {
             (line.id, line.title, line.listed_at) for line in newest

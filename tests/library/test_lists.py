@@ -1,6 +1,5 @@
 """What a person's lists show, held against the plain reading of the rules; and that nobody sees another's."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
@@ -86,14 +85,14 @@ async def test_the_newest_come_first_and_an_article_of_two_feeds_once(database: 
     assert [line.feed_name for line in lines] == ["Daily", "Weekly", "Daily", "Weekly", "Daily"]
 
 
-@pytest.mark.parametrize("lister", [lists.list_newest, lists.list_unread], ids=["newest", "unread"])
+@pytest.mark.parametrize("is_unread", [False, True], ids=["newest", "unread"])
 async def test_pages_follow_each_other_without_gap_or_repetition(
-    database: Database, readers: Readers, lister: Callable[..., Awaitable[list[ArticleLine]]]
+    database: Database, readers: Readers, *, is_unread: bool
 ) -> None:
     seen: list[str] = []
     after = None
     async with database.as_user(readers.ada.id) as conn:
-        while lines := await lister(conn, query=ArticlesQuery(after=after, limit=2)):
+        while lines := await lists.list_newest(conn, query=ArticlesQuery(after=after, limit=2), is_unread=is_unread):
             seen += titles(lines)
             after = PageCursor(lines[-1].listed_at, lines[-1].id)
 
@@ -103,7 +102,7 @@ async def test_pages_follow_each_other_without_gap_or_repetition(
 async def test_a_list_can_be_of_one_feed_or_one_category(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
         of_feed = await lists.list_newest(conn, query=ArticlesQuery(feed=readers.weekly))
-        of_category = await lists.list_unread(conn, query=ArticlesQuery(category="News"))
+        of_category = await lists.list_newest(conn, query=ArticlesQuery(category="News"), is_unread=True)
 
     assert titles(of_feed) == ["5", "4", "2"]
     assert titles(of_category) == ["5", "3", "1"]
@@ -114,9 +113,9 @@ async def test_a_read_article_can_be_marked_unread_again(database: Database, rea
         article = await find(conn, "4")
         await marks.mark(conn, user_id=readers.ada.id, article_id=article, is_read=True, is_starred=None, now=NOW)
         await marks.advance(conn, article_id=article)
-        read = titles(await lists.list_unread(conn, query=ArticlesQuery()))
+        read = titles(await lists.list_newest(conn, query=ArticlesQuery(), is_unread=True))
         await marks.mark(conn, user_id=readers.ada.id, article_id=article, is_read=False, is_starred=None, now=NOW)
-        again = titles(await lists.list_unread(conn, query=ArticlesQuery()))
+        again = titles(await lists.list_newest(conn, query=ArticlesQuery(), is_unread=True))
 
     assert read == ["5", "3", "2", "1"]
     assert again == ["5", "4", "3", "2", "1"]
@@ -127,9 +126,9 @@ async def test_marking_all_read_includes_articles_marked_unread(database: Databa
         await marks.mark_all_read(conn, feed=None, category=None, until=NOW)
         article = await find(conn, "2")
         await marks.mark(conn, user_id=readers.ada.id, article_id=article, is_read=False, is_starred=None, now=NOW)
-        one = titles(await lists.list_unread(conn, query=ArticlesQuery()))
+        one = titles(await lists.list_newest(conn, query=ArticlesQuery(), is_unread=True))
         await marks.mark_all_read(conn, feed=None, category=None, until=NOW)
-        none = titles(await lists.list_unread(conn, query=ArticlesQuery()))
+        none = titles(await lists.list_newest(conn, query=ArticlesQuery(), is_unread=True))
 
     assert one == ["2"]
     assert none == []
@@ -138,7 +137,7 @@ async def test_marking_all_read_includes_articles_marked_unread(database: Databa
 async def test_marking_one_feed_read_leaves_the_other(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
         await marks.mark_all_read(conn, feed=readers.daily, category=None, until=NOW)
-        unread = titles(await lists.list_unread(conn, query=ArticlesQuery()))
+        unread = titles(await lists.list_newest(conn, query=ArticlesQuery(), is_unread=True))
 
     assert unread == ["5", "4", "2"]
 
@@ -176,7 +175,7 @@ async def test_a_user_neither_sees_nor_changes_rows_of_another(database: Databas
         assert await subscriptions.remove(conn, subscription_id=readers.daily) is None
         await marks.mark_all_read(conn, feed=None, category=None, until=NOW)
     async with database.as_user(readers.ada.id) as conn:
-        assert len(await lists.list_unread(conn, query=ArticlesQuery())) == 5
+        assert len(await lists.list_newest(conn, query=ArticlesQuery(), is_unread=True)) == 5
 
 
 async def test_a_user_subscribes_to_a_source_once(database: Database, readers: Readers) -> None:
@@ -215,7 +214,7 @@ async def test_an_article_listed_after_marking_all_read_is_unread(database: Data
         late = an_article("https://x.example/late", title="late", published_at=START)
         await records.keep(conn, seen_at=NOW + timedelta(minutes=5), listed=[ListedEntry(source.id, late)])
     async with database.as_user(readers.ada.id) as conn:
-        unread = titles(await lists.list_unread(conn, query=ArticlesQuery()))
+        unread = titles(await lists.list_newest(conn, query=ArticlesQuery(), is_unread=True))
         beside = {one.name: one.unread for one in await subscriptions.list_unread_counts(conn, most=100)}
 
     assert unread == ["late"]

@@ -198,7 +198,7 @@ async def pages(conn: Connection, query: ArticlesQuery, *, is_unread: bool) -> A
     after: PageCursor | None = None
     while True:
         page = ArticlesQuery(feed=query.feed, category=query.category, after=after, limit=query.limit)
-        lines = await (lists.list_unread if is_unread else lists.list_newest)(conn, query=page)
+        lines = await lists.list_newest(conn, query=page, is_unread=is_unread)
         for line in lines:
             yield line.id, line.is_read
         if len(lines) < query.limit:

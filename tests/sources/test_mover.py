@@ -53,7 +53,7 @@ async def read_up_to(database: Database, reader: User, feed: Subscription, minut
 
 async def unread(database: Database, reader: User) -> list[str]:
     async with database.as_user(reader.id) as conn:
-        return [line.title for line in await lists_store.list_unread(conn, query=ArticlesQuery())]
+        return [line.title for line in await lists_store.list_newest(conn, query=ArticlesQuery(), is_unread=True)]
 
 
 async def lists(database: Database, feed: Subscription, *minutes: int, seen_after: int = 60) -> None:
@@ -361,7 +361,7 @@ async def test_what_was_read_of_a_feed_that_joins_another_counts_for_that_one(da
     await lists(database, old, 1, 2)
     async with database.as_user(reader.id) as conn:
         await analytics.answer(conn, user_id=reader.id, consents=True, now=START)
-        for line in await lists_store.list_unread(conn, query=ArticlesQuery()):
+        for line in await lists_store.list_newest(conn, query=ArticlesQuery(), is_unread=True):
             await analytics.record(conn, article_id=line.id, action=ReaderAction.OPEN, now=START)
 
     await move(database, OLD, NEW)

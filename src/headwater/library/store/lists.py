@@ -83,10 +83,6 @@ async def list_newest(conn: Connection, *, query: ArticlesQuery, is_unread: bool
         step = replace(step, after=places[-1].place, limit=min(2 * step.limit, LOOK_MAX))
 
 
-async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
-    return await list_newest(conn, query=query, is_unread=True)
-
-
 @dataclass(frozen=True, slots=True)
 class _View:
     """What the user's subscriptions say about an article, and its newest position in the list."""

@@ -165,13 +165,10 @@ def line_cursor(line: ArticleLine) -> str:
 async def _find(conn: Connection, query: ArticlesQuery, words: str, since: datetime | None) -> ArticlePage:
     if words:
         return await search(conn, words=words, query=query, since=since)
-    match query.shelf:
-        case Shelf.STARRED:
-            lines = await lists.list_starred(conn, query=query)
-        case Shelf.UNREAD:
-            lines = await lists.list_unread(conn, query=query)
-        case Shelf.ALL:
-            lines = await lists.list_newest(conn, query=query)
+    if query.shelf is Shelf.STARRED:
+        lines = await lists.list_starred(conn, query=query)
+    else:
+        lines = await lists.list_newest(conn, query=query, is_unread=query.shelf is Shelf.UNREAD)
     return page_of(lines, query.limit)
 
 
