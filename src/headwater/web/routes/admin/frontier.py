@@ -17,7 +17,6 @@ from litestar.response import Redirect, Template
 
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import Call, CallContext, decode_cursor, encode_cursor
-from headwater.audit import store as audit
 from headwater.audit.types import AuditAction
 from headwater.db import Connection
 from headwater.errors import Invalid, UrlNotFound
@@ -133,10 +132,7 @@ async def retry(call: Call, data: URLEncodedBody[FrontierForm]) -> Template | Re
         found = await _find(conn, data.ids, call.now)
         await changes.retry(conn, ids=[url.id for url in found], now=call.now)
         subject, subject_id = (found[0].url, found[0].id) if len(found) == 1 else (f"{len(found)} URLs", None)
-        detail = {"urls": [url.url for url in found]}
-        await audit.record(
-            conn, call.actor, AuditAction.URLS_RETRIED, call.now, subject=subject, subject_id=subject_id, detail=detail
-        )
+        await call.audit(conn, AuditAction.URLS_RETRIED, subject, subject_id, urls=[url.url for url in found])
     return _notice(call, f"{count(len(found), 'URL')} queued for retry.", data.back)
 
 
@@ -148,9 +144,7 @@ async def remove(call: Call, data: URLEncodedBody[FrontierForm]) -> Template | R
         await changes.delete(conn, ids=[url.id for url in found])
         for url in found:
             detail = {"status": url.status.value, "last_error": url.last_error}
-            await audit.record(
-                conn, call.actor, AuditAction.URL_DELETED, call.now, subject=url.url, subject_id=url.id, detail=detail
-            )
+            await call.audit(conn, AuditAction.URL_DELETED, url.url, url.id, **detail)
     return _notice(call, f"{count(len(found), 'URL')} deleted.", data.back)
 
 
@@ -165,8 +159,7 @@ async def retry_all(call: Call, data: URLEncodedBody[FrontierForm]) -> Template:
     async def log(conn: Connection) -> None:
         nonlocal is_logged
         if not is_logged:  # once per step, in the transaction of its first change
-            subject, detail = f"all {describe(wanted)}", filter_values(wanted)
-            await audit.record(conn, call.actor, AuditAction.URLS_RETRIED, call.now, subject=subject, detail=detail)
+            await call.audit(conn, AuditAction.URLS_RETRIED, f"all {describe(wanted)}", **filter_values(wanted))
         is_logged = True
 
     after = read_cursor(data.cursor)

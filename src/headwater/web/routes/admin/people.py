@@ -13,7 +13,6 @@ from headwater.accounts.changes import change_role, sign_out
 from headwater.accounts.store import users
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import Call, CallContext
-from headwater.audit import store as audit
 from headwater.audit.types import AuditAction
 from headwater.db import Connection
 from headwater.errors import Invalid, NotFound
@@ -68,10 +67,8 @@ async def set_role(call: Call, person_id: FromPath[UUID], data: URLEncodedBody[N
     async with call.database.as_system() as conn:
         before = await change_role(conn, user_id=UserId(person_id), role=role)
         if before.role != role:
-            await audit.record(
-                conn, call.actor, AuditAction.ROLE_CHANGED, call.now, subject=before.email, subject_id=before.id,
-                detail={"from": before.role.value, "to": role.value},
-            )  # fmt: skip
+            detail = {"from": before.role.value, "to": role.value}
+            await call.audit(conn, AuditAction.ROLE_CHANGED, before.email, before.id, **detail)
         return await _user_line(call, conn, before.id, f"{before.email} is {role.replace('_', ' ')} now.")
 
 
@@ -81,9 +78,7 @@ async def set_role(call: Call, person_id: FromPath[UUID], data: URLEncodedBody[N
 async def end_all(call: Call, person_id: FromPath[UUID]) -> Template | Redirect:
     async with call.database.as_system() as conn:
         person = await sign_out(conn, user_id=UserId(person_id))
-        await audit.record(
-            conn, call.actor, AuditAction.ACCOUNT_SIGNED_OUT, call.now, subject=person.email, subject_id=person.id
-        )
+        await call.audit(conn, AuditAction.ACCOUNT_SIGNED_OUT, person.email, person.id)
         return await _user_line(call, conn, person.id, f"{person.email} is logged out everywhere.")
 
 
