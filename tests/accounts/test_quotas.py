@@ -23,7 +23,7 @@ from tests.web.visitor import PAGE, Person, a_person
 
 pytestmark = pytest.mark.database
 
-FEW = Quotas(subscriptions=3, imports_per_day=2, suggestions_per_day=2, retries_per_hour=2)
+FEW = Quotas(subscriptions=3, imports_per_day=2, suggestions_per_day=2, retries_per_hour=2, additions_per_hour=6)
 
 
 @pytest.fixture
@@ -117,6 +117,34 @@ async def test_retries_an_hour_are_limited(ada: Person, database: Database) -> N
 
     assert answers[2].status_code == 429
     assert "2 retries an hour are allowed." in answers[2].text
+
+
+async def test_a_feed_cannot_be_polled_without_end_by_deleting_and_adding_it_again(
+    ada: Person, database: Database
+) -> None:
+    async def add_and_delete() -> int:
+        status = (await ada.send("POST", "/feeds", name="x", url="https://1.example/feed")).status_code
+        async with database.as_system() as conn:
+            for (feed_id,) in await (await conn.execute("SELECT id FROM subscriptions")).fetchall():
+                await ada.send("DELETE", f"/feeds/{feed_id}")
+        return status
+
+    assert [await add_and_delete() for _ in range(7)] == [204] * 6 + [429]
+
+
+async def test_a_feed_cannot_be_given_new_urls_without_end(ada: Person, database: Database) -> None:
+    await ada.send("POST", "/feeds", name="x", url="https://1.example/feed")
+    async with database.as_system() as conn:
+        row = await (await conn.execute("SELECT id FROM subscriptions")).fetchone()
+    assert row is not None
+
+    async def edit(name: str, url: str) -> int:
+        return (await ada.send("PATCH", f"/feeds/{row[0]}", name=name, url=url)).status_code
+
+    moved = [await edit("x", f"https://1.example/{number}") for number in range(6)]
+
+    assert moved == [204] * 5 + [429]
+    assert await edit("y", "https://1.example/4") == 204  # another name is no poll
 
 
 async def test_uses_at_the_same_time_are_each_counted(database: Database, clock: MovableClock) -> None:

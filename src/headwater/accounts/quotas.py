@@ -19,6 +19,7 @@ class Quotas:
     imports_per_day: int = 50
     suggestions_per_day: int = 50
     retries_per_hour: int = 30
+    additions_per_hour: int = 100  # by hand: a feed that is deleted and added again is polled again
 
 
 async def spend(database: Database, *, user_id: UserId, what: str, limit: Limit, now: datetime) -> None:

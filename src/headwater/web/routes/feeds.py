@@ -77,6 +77,7 @@ async def changed(call: Call, watched: FromQuery[list[str] | None] = None) -> Te
 @fragment(post, "/feeds", "Failed to add feed. Please try again.", place="feed-add-form-errors", status_code=204)
 async def add(call: Call, data: URLEncodedBody[FeedForm], quotas: NamedDependency[Quotas]) -> Response[None]:
     """Add a feed; it is polled at once."""
+    await _spend(call, "additions", quotas.additions_per_hour)
     async with call.database.transaction() as conn:
         await add_feed(
             conn, user_id=call.user.id, name=data.name, url=data.url, category=data.category, now=call.now,
@@ -94,8 +95,10 @@ async def edit_form(call: Call, feed_id: FromPath[str]) -> Template:
     patch, "/feeds/{feed_id:str}", "Failed to update feed", place="feed-edit-form-errors-{feed_id}",
     taken="A feed with this URL already exists", status_code=204,
 )  # fmt: skip
-async def change(call: Call, feed_id: FromPath[str], data: URLEncodedBody[FeedForm]) -> Response[None]:
-    await _change(call, await _find(call, feed_id), data)
+async def change(
+    call: Call, feed_id: FromPath[str], data: URLEncodedBody[FeedForm], quotas: NamedDependency[Quotas]
+) -> Response[None]:
+    await _change(call, await _find(call, feed_id), data, quotas)
     return _changed()
 
 
@@ -111,8 +114,7 @@ async def remove(call: Call, feed_id: FromPath[str]) -> Response[None]:
 async def retry(call: Call, feed_id: FromPath[str], quotas: NamedDependency[Quotas]) -> Response[None]:
     """Poll a feed at once, unless an operator disabled it or its site asks us to wait."""
     subscription = await _find(call, feed_id)
-    limit = Limit(quotas.retries_per_hour, HOUR)
-    await spend(call.database, user_id=call.user.id, what="retries", limit=limit, now=call.now)
+    await _spend(call, "retries", quotas.retries_per_hour)
     async with call.database.transaction() as conn:
         source = await sources.find_by_id(conn, source_id=subscription.source_id)
         await operate.retry(conn, source, actor=call.actor, now=call.now)
@@ -122,11 +124,13 @@ async def retry(call: Call, feed_id: FromPath[str], quotas: NamedDependency[Quot
 @fragment(
     post, "/feeds/{feed_id:str}/switch", "Failed to update feed", place="feed-item-{feed_id}-errors", status_code=204
 )
-async def switch(call: Call, feed_id: FromPath[str], data: URLEncodedBody[FeedForm]) -> Response[None]:
+async def switch(
+    call: Call, feed_id: FromPath[str], data: URLEncodedBody[FeedForm], quotas: NamedDependency[Quotas]
+) -> Response[None]:
     """Replace a web page by a feed that was found on it."""
     before = await _find(call, feed_id)
     chosen = FeedForm(before.name, data.url, before.category or "")
-    await _change(call, before, chosen)
+    await _change(call, before, chosen, quotas)
     return _changed()
 
 
@@ -150,7 +154,14 @@ def _changed() -> Response[None]:
     return Response(None, status_code=204, headers={"HX-Trigger": "refreshFeedList"})
 
 
-async def _change(call: CallContext, before: Subscription, form: FeedForm) -> None:
+async def _spend(call: CallContext, what: str, most: int) -> None:
+    """Raises QuotaReached."""
+    await spend(call.database, user_id=call.user.id, what=what, limit=Limit(most, HOUR), now=call.now)
+
+
+async def _change(call: CallContext, before: Subscription, form: FeedForm, quotas: Quotas) -> None:
+    if form.url.strip() != before.url:  # another feed, which is polled at once
+        await _spend(call, "additions", quotas.additions_per_hour)
     async with call.database.transaction() as conn:
         await change_feed(
             conn, user_id=call.user.id, before=before, name=form.name, url=form.url, category=form.category,
