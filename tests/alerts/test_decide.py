@@ -254,6 +254,12 @@ def test_a_stage_stopped_when_nobody_did_what_was_due(seen: list[StageFact], ale
     assert held(now, past) == ([(Condition.STAGE_STOPPED, "fetching")] if alerts else [])
 
 
+def test_a_stage_that_stopped_is_described_with_its_times() -> None:
+    (one,) = holding(*watched(*[DUE] * 20), LIMITS)
+
+    assert one.summary == "fetching: work has been due since 2026-03-01 11:40 UTC, and none was done for 15 minutes."
+
+
 def test_a_pause_of_the_evaluation_proves_nothing_about_a_stage() -> None:
     now, past = watched(*[DUE] * 20)
     gap = [sample for sample in past if not START - 13 * MINUTE < sample.at < START - MINUTE]
