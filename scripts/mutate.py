@@ -37,6 +37,8 @@ EXPLAINED = tomllib.loads((ROOT / "scripts" / "mutants.toml").read_text())
 # Tests of a file elsewhere than in tests/PACKAGE/test_NAME.py.
 TESTS = {
     "urls.py": ["tests/test_urls.py"],
+    "fetching/classify.py": ["tests/fetching/test_classify.py", "tests/fetching/test_decide.py"],
+    "polling/classify.py": ["tests/polling/test_classify.py", "tests/polling/test_freshness.py"],
     "publishing/decide.py": ["tests/publishing/test_decide.py", "tests/publishing/test_documents.py"],
     "sources/custom/decide.py": ["tests/sources/test_custom_decide.py"],
     "sources/health/decide.py": ["tests/sources/test_health_words.py"],

@@ -36,6 +36,9 @@ HOUR = timedelta(hours=1)
         ({"Expires": "Sun, 01 Mar 2026 13:00:00 GMT", "Date": "today"}, HOUR),
         ({"Expires": "Thu, 01 Jan 1970 00:00:00 GMT"}, timedelta(0)),
         ({"Cache-Control": "max-age=never"}, timedelta(0)),
+        ({"Cache-Control": "max-age=9999999999", "Age": "999999999"}, timedelta(seconds=9_000_000_000)),
+        ({"Cache-Control": "max-age=9999999999", "Age": "9999999999"}, timedelta(seconds=9_999_999_999)),
+        ({"Expires": "Sun, 01 Mar 2026 13:00:00"}, HOUR),
         ({"Cache-Control": "max-age=60", "Retry-After": "3600"}, HOUR),
     ],
 )
