@@ -5,10 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from headwater.bodies.types import ClaimedBody
+from headwater.bodies.types import ClaimedBody, PageSource
 from headwater.ids import new_id
 from headwater.sitemaps.decide import after_reading, child_submissions, is_over, page_submissions, sites_of
-from headwater.sitemaps.types import ListedUrl, Reading, Sitemap, SitemapFormat, SitemapOptions, SitemapSource
+from headwater.sitemaps.types import ListedUrl, Reading, Sitemap, SitemapFormat, SitemapOptions
 from headwater.types import PageKind, SourceId
 from tests.clock import START
 from tests.sitemaps.world import LIMITS
@@ -21,8 +21,8 @@ PAGE = ClaimedBody(URL, URL, PageKind.SITEMAP, None, 0, "text/xml", b"", START, 
 READING = Reading(URL, None, START, 10, 0, START, START, 0, None)
 
 
-def a_sitemap_source(*, addresses: tuple[str, ...] = (), priority: int = 5) -> SitemapSource:
-    return SitemapSource(SourceId(UUID(int=1)), addresses, (), priority)
+def a_sitemap_source(*, addresses: tuple[str, ...] = (), priority: int = 5) -> PageSource:
+    return PageSource(SourceId(UUID(int=1)), addresses, priority=priority)
 
 
 def a_sitemap(newest: datetime | None = START, kind: SitemapFormat = SitemapFormat.URLSET) -> Sitemap:

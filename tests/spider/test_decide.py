@@ -4,10 +4,10 @@ from uuid import UUID
 
 import pytest
 
-from headwater.bodies.types import ClaimedBody
+from headwater.bodies.types import ClaimedBody, PageSource
 from headwater.frontier.types import Origin
 from headwater.spider.decide import candidates, sites_of
-from headwater.spider.types import Links, SpiderSource
+from headwater.spider.types import Links
 from headwater.types import PageKind, SourceId
 from tests.clock import START
 
@@ -23,8 +23,8 @@ def a_page(depth: int = 0) -> ClaimedBody:
 
 def a_source(
     *, priority: int = 5, depth: int = 2, external: bool = True, addresses: tuple[str, ...] = ()
-) -> SpiderSource:
-    return SpiderSource(ID, addresses, "spider", (), external, depth, None, priority)
+) -> PageSource:
+    return PageSource(ID, addresses, external_links=external, max_depth=depth, priority=priority)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def a_source(
     ],
 )
 def test_articles_come_before_lists_and_those_before_other_sites(
-    page_depth: int, source: SpiderSource | None, queued: list[tuple[str, int, int]]
+    page_depth: int, source: PageSource | None, queued: list[tuple[str, int, int]]
 ) -> None:
     found = candidates(a_page(page_depth), source, LINKS)
 
@@ -67,5 +67,5 @@ def test_a_link_is_queued_with_its_kind_and_where_it_was_found() -> None:
         (a_source(addresses=("https://example.org/",)), ("https://example.org/",)),
     ],
 )
-def test_the_site_is_that_of_the_source_or_of_the_page(source: SpiderSource | None, sites: tuple[str, ...]) -> None:
+def test_the_site_is_that_of_the_source_or_of_the_page(source: PageSource | None, sites: tuple[str, ...]) -> None:
     assert sites_of(a_page(), source) == sites

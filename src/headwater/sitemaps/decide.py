@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from headwater.bodies.types import ClaimedBody
+from headwater.bodies.types import ClaimedBody, PageSource
 from headwater.frontier.types import Origin, Submission
-from headwater.sitemaps.types import ListedUrl, Reading, Sitemap, SitemapFormat, SitemapOptions, SitemapSource
+from headwater.sitemaps.types import ListedUrl, Reading, Sitemap, SitemapFormat, SitemapOptions
 from headwater.types import PageKind
 
 PRIORITY = 5
@@ -16,13 +16,13 @@ RETIRE_READS = 5  # without new URLs, before a sitemap may be retired
 RETIRE_READS_OLD = 2  # if all that it lists is old, too
 
 
-def page_submissions(page: ClaimedBody, source: SitemapSource | None, listed: Sequence[ListedUrl]) -> list[Submission]:
+def page_submissions(page: ClaimedBody, source: PageSource | None, listed: Sequence[ListedUrl]) -> list[Submission]:
     given = Submission("", Origin.SITEMAP, page.source_id, PageKind.ARTICLE, page.url, priority=_priority(source))
     return [given._replace(url=line.url) for line in listed]
 
 
 def child_submissions(
-    page: ClaimedBody, source: SitemapSource | None, children: Sequence[ListedUrl], known: Mapping[str, Reading],
+    page: ClaimedBody, source: PageSource | None, children: Sequence[ListedUrl], known: Mapping[str, Reading],
     queued: Collection[str], left: int,
 ) -> list[Submission]:  # fmt: skip
     """The sitemaps of an index that are worth a request, the newest first, within the rest of the day's budget. A
@@ -69,9 +69,10 @@ def _has_changed(line: ListedUrl, before: Reading | None) -> bool:
     return retired_at is not None and line.lastmod is not None and line.lastmod > retired_at
 
 
-def _priority(source: SitemapSource | None) -> int:
+def _priority(source: PageSource | None) -> int:
     return min((source.priority if source else PRIORITY) + BONUS, PRIORITY_MOST)
 
 
-def sites_of(page: ClaimedBody, source: SitemapSource | None) -> Sequence[str]:
-    return source.addresses if source and source.addresses else (page.url, page.final_url)
+def sites_of(page: ClaimedBody, source: PageSource | None) -> Sequence[str]:
+    own = (*source.addresses, *filter(None, [source.sitemap_url])) if source else ()
+    return own or (page.url, page.final_url)

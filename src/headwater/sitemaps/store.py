@@ -1,23 +1,12 @@
-"""Every statement on `sitemaps` and `sitemap_state`."""
+"""Every statement on `sitemaps`."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
 
-from headwater.db import Connection, fetch_one, fetch_value
-from headwater.sitemaps.types import Reading, SitemapSource
+from headwater.db import Connection
+from headwater.sitemaps.types import Reading
 from headwater.types import SourceId
 from headwater.urls import url_key
-
-
-async def find_source(conn: Connection, *, source_id: SourceId) -> SitemapSource | None:
-    statement = """
-        SELECT id, array_remove(ARRAY[url, feed_url, sitemap_url], NULL) AS addresses, article_url_patterns, priority,
-            enabled
-        FROM sources WHERE id = %(id)s
-        FOR KEY SHARE  -- it is not deleted while what was read for it is written
-    """
-    return await fetch_one(conn, SitemapSource, statement, {"id": source_id})
 
 
 async def find_readings(conn: Connection, *, urls: Sequence[str]) -> dict[str, Reading]:
@@ -49,18 +38,6 @@ async def keep_reading(conn: Connection, *, reading: Reading) -> None:
             retired_at = excluded.retired_at
     """
     await conn.execute(statement, {"url_key": url_key(reading.url), **asdict(reading)})
-
-
-async def spend(conn: Connection, *, source_id: SourceId, now: datetime, requests: int) -> int:
-    """Add requests for sitemaps to the source's count of the day. Returns the new count."""
-    statement = """
-        INSERT INTO sitemap_state (source_id, last_read_at, day, spent)
-        VALUES (%(source_id)s, %(now)s, (%(now)s::timestamptz AT TIME ZONE 'UTC')::date, %(requests)s)
-        ON CONFLICT (source_id) DO UPDATE SET last_read_at = excluded.last_read_at, day = excluded.day,
-            spent = excluded.spent + CASE WHEN sitemap_state.day = excluded.day THEN sitemap_state.spent ELSE 0 END
-        RETURNING spent
-    """
-    return await fetch_value(conn, statement, {"source_id": source_id, "now": now, "requests": requests})
 
 
 async def forget_readings_of(conn: Connection, *, source_id: SourceId, limit: int) -> int:

@@ -65,15 +65,6 @@ class SitemapOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SitemapSource:
-    id: SourceId
-    addresses: Sequence[str]  # of feed, site and sitemap: whose pages are read
-    article_url_patterns: Sequence[str]
-    priority: int
-    enabled: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     url: str
     source_id: SourceId | None

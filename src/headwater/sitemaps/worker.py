@@ -7,7 +7,7 @@ from datetime import datetime
 
 from headwater.bodies import store as bodies
 from headwater.bodies.queue import BodyQueue
-from headwater.bodies.types import ClaimedBody
+from headwater.bodies.types import ClaimedBody, PageSource
 from headwater.db import Connection, Database
 from headwater.frontier.keys import locate
 from headwater.frontier.store import changes, queue
@@ -17,7 +17,7 @@ from headwater.sandbox import Overrun, Sandbox
 from headwater.sitemaps import store
 from headwater.sitemaps.decide import after_reading, child_submissions, is_over, page_submissions, sites_of
 from headwater.sitemaps.read import read_sitemap
-from headwater.sitemaps.types import ListedUrl, Reading, Sitemap, SitemapOptions, SitemapSource, UnreadableSitemap
+from headwater.sitemaps.types import ListedUrl, Reading, Sitemap, SitemapOptions, UnreadableSitemap
 from headwater.types import Clock, PageKind
 from headwater.urls import host_of
 
@@ -54,7 +54,7 @@ class SitemapReader:
     async def work(self, page: ClaimedBody) -> SitemapResult:
         """Read a sitemap and queue its URLs. Raises DatabaseUnavailable: then it is claimed again after its lease."""
         async with self._database.transaction() as conn:
-            source = await store.find_source(conn, source_id=page.source_id) if page.source_id else None
+            source = await bodies.find_source(conn, source_id=page.source_id) if page.source_id else None
         read = await self._read(page, source)
         async with self._database.transaction() as conn:
             done = await self._write(conn, page, source, read)
@@ -64,7 +64,7 @@ class SitemapReader:
         write("sitemap read", url=page.url, source_id=source_id, **fields)
         return done
 
-    async def _read(self, page: ClaimedBody, source: SitemapSource | None) -> Sitemap | UnreadableSitemap:
+    async def _read(self, page: ClaimedBody, source: PageSource | None) -> Sitemap | UnreadableSitemap:
         if page.attempts >= ATTEMPTS_MOST:
             return UnreadableSitemap(UNREADABLE, "The process that read it died.")
         sites = [host_of(address) for address in sites_of(page, source)]
@@ -83,18 +83,18 @@ class SitemapReader:
             return UnreadableSitemap(UNREADABLE, f"Headwater itself failed: {type(error).__name__}.")
 
     async def _write(
-        self, conn: Connection, page: ClaimedBody, source: SitemapSource | None, read: Sitemap | UnreadableSitemap
+        self, conn: Connection, page: ClaimedBody, source: PageSource | None, read: Sitemap | UnreadableSitemap
     ) -> SitemapResult:
         """Queue the URLs and store the results; nothing if the lease was lost or the source is deleted or disabled. A
         URL that never was a sitemap is given up; one that was, or exceeds our limits, is read less often."""
-        is_deleted = page.source_id is not None and await store.find_source(conn, source_id=page.source_id) is None
+        is_deleted = page.source_id is not None and await bodies.find_source(conn, source_id=page.source_id) is None
         if not await bodies.done(conn, bodies=[page]):
             return SitemapResult(page, failure="taken_over")
         if is_deleted or (source is not None and not source.enabled):
             return SitemapResult(page, failure=SOURCE_DELETED if is_deleted else SOURCE_DISABLED)
         now = self._clock()
         sitemap, failure = (read, None) if isinstance(read, Sitemap) else (None, read.reason)
-        spent = await store.spend(conn, source_id=source.id, now=now, requests=1) if source else 0
+        spent = await bodies.spend(conn, "sitemap_state", source_id=source.id, now=now, pages=1) if source else 0
         children: Sequence[ListedUrl] = sitemap.children if sitemap and page.depth < self._options.max_depth else []
         known = await store.find_readings(conn, urls=[page.url, *(child.url for child in children)])
         if isinstance(read, UnreadableSitemap) and page.url not in known and failure != UNREADABLE:
@@ -113,7 +113,7 @@ class SitemapReader:
         return SitemapResult(page, reading.url_count if sitemap else 0, new, is_retired, failure)
 
     async def _queue(
-        self, conn: Connection, source: SitemapSource | None, wanted: Sequence[Submission],
+        self, conn: Connection, source: PageSource | None, wanted: Sequence[Submission],
         known: Mapping[str, Reading], now: datetime,
     ) -> int:  # fmt: skip
         """Queue URLs; retired sitemaps that have changed since are retried. Returns how many are new."""
@@ -127,7 +127,7 @@ class SitemapReader:
         pairs = zip(wanted, results, strict=True)
         new = [one.kind for one, result in pairs if result.fate is Fate.QUEUED or result.url in again]
         if source is not None and (requests := new.count(PageKind.SITEMAP)):
-            await store.spend(conn, source_id=source.id, now=now, requests=requests)
+            await bodies.spend(conn, "sitemap_state", source_id=source.id, now=now, pages=requests)
         return len(new)
 
     async def _settle(self, conn: Connection, settled: Settled, now: datetime) -> None:

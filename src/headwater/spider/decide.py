@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from headwater.bodies.types import ClaimedBody
+from headwater.bodies.types import ClaimedBody, PageSource
 from headwater.frontier.types import Origin, Submission
-from headwater.spider.types import Links, SpiderSource
+from headwater.spider.types import Links
 from headwater.types import PageKind
 
 PRIORITY = 5
@@ -14,7 +14,7 @@ PRIORITY_LEAST = 1
 DEPTH = 2  # for pages without a source
 
 
-def candidates(page: ClaimedBody, source: SpiderSource | None, links: Links) -> list[Submission]:
+def candidates(page: ClaimedBody, source: PageSource | None, links: Links) -> list[Submission]:
     """Links by priority: articles, then lists, then articles of other sites if the source follows them."""
     depth, most = page.depth + 1, source.max_depth if source else DEPTH
     if depth > most:
@@ -29,7 +29,7 @@ def candidates(page: ClaimedBody, source: SpiderSource | None, links: Links) -> 
     return found
 
 
-def sites_of(page: ClaimedBody, source: SpiderSource | None) -> Sequence[str]:
+def sites_of(page: ClaimedBody, source: PageSource | None) -> Sequence[str]:
     return source.addresses if source and source.addresses else (page.url,)
 
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from headwater.types import SourceId
-
 
 class LinkKind(StrEnum):
     ARTICLE = "article"
@@ -29,16 +27,3 @@ class SpiderOptions:
     max_links: int = 1_000  # of one page
     concurrency: int = 4
     lease: timedelta = timedelta(minutes=2)
-
-
-@dataclass(frozen=True, slots=True)
-class SpiderSource:
-    id: SourceId
-    addresses: Sequence[str]  # of site and feed: what counts as the same site
-    ingestion_mode: str
-    article_url_patterns: Sequence[str]
-    external_links: bool
-    max_depth: int
-    page_budget: int | None
-    priority: int
-    enabled: bool = True

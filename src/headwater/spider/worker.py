@@ -6,16 +6,15 @@ from dataclasses import dataclass
 
 from headwater.bodies import store as bodies
 from headwater.bodies.queue import BodyQueue
-from headwater.bodies.types import ClaimedBody
+from headwater.bodies.types import ClaimedBody, PageSource
 from headwater.db import Connection, Database
 from headwater.frontier.store import changes, queue
 from headwater.frontier.types import Fate, FrontierOptions, Settled
 from headwater.observability.log import get_logger
 from headwater.sandbox import Overrun, Sandbox
-from headwater.spider import store
 from headwater.spider.decide import candidates, sites_of
 from headwater.spider.links import find_links
-from headwater.spider.types import Links, SpiderOptions, SpiderSource
+from headwater.spider.types import Links, SpiderOptions
 from headwater.types import Clock, PageKind
 from headwater.urls import host_of
 
@@ -50,7 +49,7 @@ class Spider:
     async def work(self, page: ClaimedBody) -> SpiderResult:
         """Find the links of a page and queue them. Raises DatabaseUnavailable: then it is claimed again."""
         async with self._database.transaction() as conn:
-            source = await store.find_source(conn, source_id=page.source_id) if page.source_id else None
+            source = await bodies.find_source(conn, source_id=page.source_id) if page.source_id else None
         links = await self._find(page, source)
         async with self._database.transaction() as conn:
             done = await self._write(conn, page, source, links)
@@ -60,7 +59,7 @@ class Spider:
         write("page spidered", url=page.url, source_id=source_id, **fields)
         return done
 
-    async def _find(self, page: ClaimedBody, source: SpiderSource | None) -> Links | str:
+    async def _find(self, page: ClaimedBody, source: PageSource | None) -> Links | str:
         if source is not None and (source.ingestion_mode == "feed" or not source.enabled):
             return NOT_SPIDERED
         if page.attempts >= ATTEMPTS_MOST:
@@ -79,12 +78,12 @@ class Spider:
             return UNREADABLE
 
     async def _write(
-        self, conn: Connection, page: ClaimedBody, source: SpiderSource | None, links: Links | str
+        self, conn: Connection, page: ClaimedBody, source: PageSource | None, links: Links | str
     ) -> SpiderResult:
         """Queue the links and schedule the page; nothing if the lease was lost."""
         if not await bodies.done(conn, bodies=[page]):
             return SpiderResult(page, failure="taken_over")
-        if page.source_id is not None and await store.find_source(conn, source_id=page.source_id) is None:
+        if page.source_id is not None and await bodies.find_source(conn, source_id=page.source_id) is None:
             return SpiderResult(page, failure=SOURCE_DELETED)
         now = self._clock()
         is_list = (await queue.find_known(conn, urls=[page.url])).get(page.url) is PageKind.LIST
@@ -100,12 +99,12 @@ class Spider:
             await changes.settle(conn, contents=[settled], now=now, options=self._frontier_options)
         return done
 
-    async def _queue(self, conn: Connection, page: ClaimedBody, source: SpiderSource | None, links: Links) -> int:
+    async def _queue(self, conn: Connection, page: ClaimedBody, source: PageSource | None, links: Links) -> int:
         """Queue new links, within the rest of the day's budget. Returns how many."""
         now = self._clock()
         budget = (source.page_budget if source else None) or self._options.budget
         # Locks its row, so that no other worker spends of the same budget meanwhile.
-        spent = await store.spend(conn, source_id=source.id, now=now, pages=0) if source else 0
+        spent = await bodies.spend(conn, "spider_state", source_id=source.id, now=now, pages=0) if source else 0
         found = candidates(page, source, links)
         known = await queue.find_known(conn, urls=[one.url for one in found])
         wanted = [one for one in found if one.url not in known][: max(budget - spent, 0)]
@@ -114,5 +113,5 @@ class Spider:
         results = await queue.submit(conn, submissions=wanted, now=now, options=self._frontier_options)
         queued = sum(result.fate is Fate.QUEUED for result in results)
         if source is not None and queued:
-            await store.spend(conn, source_id=source.id, now=now, pages=queued)
+            await bodies.spend(conn, "spider_state", source_id=source.id, now=now, pages=queued)
         return queued
