@@ -1,8 +1,7 @@
-"""Every statement on `bodies`, and what the stages that read lists of URLs share: their source and its budget."""
+"""Every statement on `bodies`, and the source that a page is read for."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
 from uuid import UUID
 
 from headwater.bodies.types import ClaimedBody, NewBody, PageSource
@@ -113,22 +112,3 @@ async def find_source(conn: Connection, *, source_id: SourceId) -> PageSource | 
         FOR KEY SHARE  -- it is not deleted while what was read for it is written
     """
     return await fetch_one(conn, PageSource, statement, {"id": source_id})
-
-
-async def spend(
-    conn: Connection,
-    budget: Literal["sitemap_state", "spider_state"],
-    *,
-    source_id: SourceId,
-    now: datetime,
-    pages: int,
-) -> int:
-    """Add pages to the source's count of the day. Returns the new count."""
-    statement = f"""
-        INSERT INTO {budget} (source_id, last_read_at, day, spent)
-        VALUES (%(source_id)s, %(now)s, (%(now)s::timestamptz AT TIME ZONE 'UTC')::date, %(pages)s)
-        ON CONFLICT (source_id) DO UPDATE SET last_read_at = excluded.last_read_at, day = excluded.day,
-            spent = excluded.spent + CASE WHEN {budget}.day = excluded.day THEN {budget}.spent ELSE 0 END
-        RETURNING spent
-    """
-    return await fetch_value(conn, statement, {"source_id": source_id, "now": now, "pages": pages})

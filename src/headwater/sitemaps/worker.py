@@ -94,7 +94,7 @@ class SitemapReader:
             return SitemapResult(page, failure=SOURCE_DELETED if is_deleted else SOURCE_DISABLED)
         now = self._clock()
         sitemap, failure = (read, None) if isinstance(read, Sitemap) else (None, read.reason)
-        spent = await bodies.spend(conn, "sitemap_state", source_id=source.id, now=now, pages=1) if source else 0
+        spent = await store.spend(conn, source_id=source.id, now=now, requests=1) if source else 0
         children: Sequence[ListedUrl] = sitemap.children if sitemap and page.depth < self._options.max_depth else []
         known = await store.find_readings(conn, urls=[page.url, *(child.url for child in children)])
         if isinstance(read, UnreadableSitemap) and page.url not in known and failure != UNREADABLE:
@@ -127,7 +127,7 @@ class SitemapReader:
         pairs = zip(wanted, results, strict=True)
         new = [one.kind for one, result in pairs if result.fate is Fate.QUEUED or result.url in again]
         if source is not None and (requests := new.count(PageKind.SITEMAP)):
-            await bodies.spend(conn, "sitemap_state", source_id=source.id, now=now, pages=requests)
+            await store.spend(conn, source_id=source.id, now=now, requests=requests)
         return len(new)
 
     async def _settle(self, conn: Connection, settled: Settled, now: datetime) -> None:

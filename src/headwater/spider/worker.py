@@ -12,6 +12,7 @@ from headwater.frontier.store import changes, queue
 from headwater.frontier.types import Fate, FrontierOptions, Settled
 from headwater.observability.log import get_logger
 from headwater.sandbox import Overrun, Sandbox
+from headwater.spider import store
 from headwater.spider.decide import candidates, sites_of
 from headwater.spider.links import find_links
 from headwater.spider.types import Links, SpiderOptions
@@ -104,7 +105,7 @@ class Spider:
         now = self._clock()
         budget = (source.page_budget if source else None) or self._options.budget
         # Locks its row, so that no other worker spends of the same budget meanwhile.
-        spent = await bodies.spend(conn, "spider_state", source_id=source.id, now=now, pages=0) if source else 0
+        spent = await store.spend(conn, source_id=source.id, now=now, pages=0) if source else 0
         found = candidates(page, source, links)
         known = await queue.find_known(conn, urls=[one.url for one in found])
         wanted = [one for one in found if one.url not in known][: max(budget - spent, 0)]
@@ -113,5 +114,5 @@ class Spider:
         results = await queue.submit(conn, submissions=wanted, now=now, options=self._frontier_options)
         queued = sum(result.fate is Fate.QUEUED for result in results)
         if source is not None and queued:
-            await bodies.spend(conn, "spider_state", source_id=source.id, now=now, pages=queued)
+            await store.spend(conn, source_id=source.id, now=now, pages=queued)
         return queued
