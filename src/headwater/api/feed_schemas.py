@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, Field
 
-from headwater.api.schemas import PLAIN, Flag, NextCursor, RequestModel, ResponseModel, WholeNumber
+from headwater.api.schemas import PLAIN, Flag, Host, NextCursor, RequestModel, ResponseModel, Text, WholeNumber
 from headwater.sources.custom.decide import INTERVAL_LEAST, INTERVAL_MOST, REASON_MOST
 from headwater.sources.custom.moderate import Hints
 from headwater.sources.custom.spam import SpamSignal
@@ -19,33 +19,27 @@ HTTP = r"^[Hh][Tt][Tt][Pp][Ss]?://"
 Id = Annotated[UUID, Field(description="The source's id.")]
 Category = Annotated[str | None, Field(description="Its category.")]
 # Dataclasses of the sources package have `interval_minutes`, `status` and `decided_by_name`.
-Interval = Annotated[
-    int | None,
-    Field(validation_alias="interval_minutes", description="Minutes between polls; null: the default of the settings."),
-]
+_INTERVAL = "Minutes between polls; null: the default of the settings."
+Interval = Annotated[int | None, Field(validation_alias="interval_minutes", description=_INTERVAL)]
 Decision = Annotated[ModerationStatus, Field(validation_alias="status")]
 RejectedFor = Annotated[str | None, Field(description="Why it was rejected.")]
-Reason = Annotated[
-    str, Field(min_length=1, max_length=REASON_MOST, pattern=PLAIN, description="The reason, shown to the submitter.")
-]
+Reason = Annotated[Text, Field(max_length=REASON_MOST, description="The reason, shown to the submitter.")]
 
 
 class ProposedFeed(RequestModel):
     """A feed to suggest for all users."""
 
-    name: Annotated[str, Field(min_length=1, max_length=NAME_MAX, pattern=PLAIN)]
+    name: Annotated[Text, Field(max_length=NAME_MAX)]
     url: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, pattern=HTTP, description="The URL of the feed.")]
-    category: Annotated[
-        Annotated[str, Field(max_length=CATEGORY_MAX, pattern=PLAIN)] | None, Field(description="Its category.")
-    ] = None
-    refresh_interval_minutes: Annotated[
-        Annotated[WholeNumber, Field(ge=INTERVAL_LEAST, le=INTERVAL_MOST)] | None,
-        Field(description="Minutes between polls; default: that of the settings."),
-    ] = None
+    category: Annotated[str, Field(max_length=CATEGORY_MAX, pattern=PLAIN)] | None = Field(
+        None, description="Its category."
+    )
+    refresh_interval_minutes: Annotated[WholeNumber, Field(ge=INTERVAL_LEAST, le=INTERVAL_MOST)] | None = Field(
+        None, description="Minutes between polls; default: that of the settings."
+    )
 
     @property
     def proposal(self) -> Proposal:
-        """The suggestion."""
         return Proposal(self.name, self.url, self.category, self.refresh_interval_minutes)
 
 
@@ -146,11 +140,9 @@ class Rejection(RequestModel):
 class DomainToBlock(RequestModel):
     """A domain to block, with its subdomains."""
 
-    domain: Annotated[str, Field(min_length=1, max_length=253, pattern=PLAIN)]
+    domain: Host
     reason: Reason
-    reject_waiting: Annotated[Flag, Field(description="Also reject its pending suggestions for the same reason.")] = (
-        False
-    )
+    reject_waiting: Flag = Field(default=False, description="Also reject its pending suggestions for the same reason.")
 
 
 class BlockedDomainResponse(ResponseModel):

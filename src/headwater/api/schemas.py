@@ -24,8 +24,7 @@ RETRY_IDS_MOST = 1_000
 EXAMPLE_URL = "https://news.example/2026/11/harbour-opens"
 EXAMPLE_FEED = "https://news.example/feed.xml"
 
-# Text without control characters.
-PLAIN = r"^[^\x00-\x1f\x7f]*$"
+PLAIN = r"^[^\x00-\x1f\x7f]*$"  # text without control characters
 
 
 def _require_int(value: object) -> object:
@@ -45,7 +44,6 @@ def _hex(value: object) -> object:
 
 
 def with_example(example: JsonDict) -> ConfigDict:
-    """The configuration of a model with an example."""
     return ConfigDict(json_schema_extra={"examples": [example]})
 
 
@@ -55,10 +53,10 @@ Flag = Annotated[bool, BeforeValidator(_require_bool)]
 Url = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, description="An absolute http or https URL.")]
 OwnerId = Annotated[UUID | None, Field(description="The source that the URL belongs to.")]
 FetchedAs = Annotated[PageKind, Field(description="What the URL is fetched as.")]
-Priority = Annotated[
-    Annotated[WholeNumber, Field(ge=1, le=10)] | None, Field(description="1 to 10, 10 is the most urgent; default 5.")
-]
-Host = Annotated[str, Field(min_length=1, max_length=253, pattern=PLAIN)]
+OneToTen = Annotated[WholeNumber, Field(ge=1, le=10)]
+Priority = Annotated[OneToTen | None, Field(description="1 to 10, 10 is the most urgent; default 5.")]
+Text = Annotated[str, Field(min_length=1, pattern=PLAIN)]
+Host = Annotated[Text, Field(max_length=253)]
 NextCursor = Annotated[str | None, Field(description="Send it as `cursor` for the next page; null on the last page.")]
 
 
@@ -85,15 +83,11 @@ class SubmittedUrl(RequestModel):
     priority: Priority = None
 
 
-AnyItem = Annotated[
-    Any,
-    WithJsonSchema(
-        {
-            "description": "A URL, or an object as in `submit`. Anything else gets the result `invalid`.",
-            "examples": [EXAMPLE_URL, {"url": EXAMPLE_URL, "priority": 8}],
-        }
-    ),
-]
+_ANY_ITEM = {
+    "description": "A URL, or an object as in `submit`. Anything else gets the result `invalid`.",
+    "examples": [EXAMPLE_URL, {"url": EXAMPLE_URL, "priority": 8}],
+}
+AnyItem = Annotated[Any, WithJsonSchema(_ANY_ITEM)]
 
 
 class SubmittedUrls(RequestModel):
@@ -117,15 +111,13 @@ class RetriedUrls(RequestModel):
 
     model_config = with_example({"status": "dead", "host": "news.example"})
 
-    ids: Annotated[list[UUID] | None, Field(min_length=1, max_length=RETRY_IDS_MOST, description="These URLs.")] = None
-    status: Annotated[Literal[Status.FAILED, Status.DEAD] | None, Field(description="Only those with this status.")] = (
-        None
+    ids: list[UUID] | None = Field(None, min_length=1, max_length=RETRY_IDS_MOST, description="These URLs.")
+    status: Literal[Status.FAILED, Status.DEAD] | None = Field(None, description="Only those with this status.")
+    host: Host | None = Field(None, description="Only those on this host.")
+    source_id: UUID | None = Field(None, description="Only those of this source.")
+    cursor: str | None = Field(
+        None, description="`next_cursor` of the previous response, with the same filter.", max_length=100
     )
-    host: Annotated[Host | None, Field(description="Only those on this host.")] = None
-    source_id: Annotated[UUID | None, Field(description="Only those of this source.")] = None
-    cursor: Annotated[
-        str | None, Field(description="`next_cursor` of the previous response, with the same filter.", max_length=100)
-    ] = None
 
     @model_validator(mode="after")
     def _either_ids_or_filter(self) -> Self:
@@ -141,13 +133,10 @@ class UrlResponse(ResponseModel):
     id: UUID
     url: str
     host: Annotated[str, Field(description="Its host, which has one queue.")]
-    status: Annotated[
-        Status,
-        Field(
-            description="pending: queued. fetching: in progress. fetched: done. failed: will be retried. "
-            "dead: gave up; `last_error` has the reason."
-        ),
-    ]
+    status: Status = Field(
+        description="pending: queued. fetching: in progress. fetched: done. failed: will be retried. "
+        "dead: gave up; `last_error` has the reason."
+    )
     origin: Annotated[Origin, Field(description="How it was found.")]
     kind: FetchedAs
     source_id: OwnerId
@@ -170,9 +159,7 @@ class FrontierPage(ResponseModel):
 
     urls: list[UrlResponse]
     total: Annotated[int, Field(description="Number of matching URLs; a lower bound if `total_is_exact` is false.")]
-    total_is_exact: Annotated[
-        bool, Field(description="False if a filter by host, origin or text stopped after 10,000 URLs.")
-    ]
+    total_is_exact: bool = Field(description="False if a filter by host, origin or text stopped after 10,000 URLs.")
     next_cursor: NextCursor
 
 
@@ -201,7 +188,6 @@ class FrontierStatsResponse(ResponseModel):
 
     @classmethod
     def of(cls, counted: FrontierStats) -> Self:
-        """Statistics as a response."""
         by_status = {status.value: counted.by_status.get(status, 0) for status in Status}
         total = sum(by_status.values())
         return cls.model_validate({"total": total, "by_status": by_status, "by_source": counted.by_source})
@@ -211,13 +197,10 @@ class SubmitResult(ResponseModel):
     """The result for one URL."""
 
     url: Annotated[str | None, Field(description="The URL as sent.")]
-    result: Annotated[
-        Fate,
-        Field(
-            description="queued: new. known: already here; its priority may have been raised. revived: was dead, "
-            "queued again. invalid: cannot be fetched; see `reason`."
-        ),
-    ]
+    result: Fate = Field(
+        description="queued: new. known: already here; its priority may have been raised. revived: was dead, "
+        "queued again. invalid: cannot be fetched; see `reason`."
+    )
     id: UUID | None = None
     reason: Annotated[str | None, Field(description="Why the URL is invalid.")] = None
 
@@ -233,7 +216,6 @@ class SubmitResults(ResponseModel):
 
     @classmethod
     def of(cls, results: Sequence[SubmitResult]) -> Self:
-        """The results with their counts."""
         counts = Counter(one.result for one in results)
         return cls.model_validate({fate.value: counts[fate] for fate in Fate} | {"results": results})
 

@@ -7,26 +7,10 @@ from uuid import UUID
 
 from pydantic import Field, model_validator
 
-from headwater.api.schemas import (
-    EXAMPLE_FEED,
-    PLAIN,
-    Flag,
-    NextCursor,
-    RequestModel,
-    ResponseModel,
-    WholeNumber,
-    with_example,
-)
+from headwater.api import schemas
+from headwater.api.schemas import Flag, NextCursor, RequestModel, ResponseModel, Text, WholeNumber, with_example
+from headwater.sources import decide
 from headwater.sources.catalogue import Outcome
-from headwater.sources.decide import (
-    BUDGET_MOST,
-    DEPTH_MOST,
-    PATTERN_LENGTH,
-    PATTERNS_MOST,
-    PRIORITY_MOST,
-    SELECTOR_LENGTH,
-    SELECTORS_MOST,
-)
 from headwater.sources.follow import REASON_MAX
 from headwater.sources.types import CATEGORY_MAX, NAME_MAX, Changes, IngestionMode, SourceOverrides
 from headwater.types import SourceState
@@ -39,16 +23,14 @@ MODES = "feed: by feed and sitemaps. spider: by following links. both: both."
 T = TypeVar("T")
 Policy = Literal["default", "cooldown", "backoff", "once", "five"]
 Part = Literal["title", "body", "author", "date", "remove"]
-Text = Annotated[str, Field(min_length=1, pattern=PLAIN)]
-
 Address = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, pattern=r"^https?://[^\x00-\x1f\x7f]+$")]
 Category = Annotated[Annotated[Text, Field(max_length=CATEGORY_MAX)] | None, Field(description="Its category.")]
-Interval = Annotated[
-    Annotated[WholeNumber, Field(ge=15, le=1440)] | None, Field(description="Minutes between polls; null: adaptive.")
-]
-Selectors = dict[
-    Part, Annotated[list[Annotated[Text, Field(max_length=SELECTOR_LENGTH)]], Field(max_length=SELECTORS_MOST)]
-]
+Minutes = Annotated[WholeNumber, Field(ge=15, le=1440)]
+Interval = Annotated[Minutes | None, Field(description="Minutes between polls; null: adaptive.")]
+Selector = Annotated[Text, Field(max_length=decide.SELECTOR_LENGTH)]
+Selectors = dict[Part, Annotated[list[Selector], Field(max_length=decide.SELECTORS_MOST)]]
+Pattern = Annotated[Text, Field(max_length=decide.PATTERN_LENGTH)]
+Patterns = Annotated[list[Pattern], Field(max_length=decide.PATTERNS_MOST)]
 
 
 class _ChangesModel(RequestModel):
@@ -73,29 +55,21 @@ class _SourceFields(_ChangesModel):
     ingestion_mode: Annotated[IngestionMode, Field(description=MODES)] | None = None
     feed_poll_interval_minutes: Interval = None
     policy: Annotated[Policy | None, Field(description="The failure policy; null: the default of the settings.")] = None
-    priority: Annotated[
-        Annotated[WholeNumber, Field(ge=1, le=PRIORITY_MOST)] | None,
-        Field(description="Priority of its pages; 10 is the most urgent."),
-    ] = None
-    selectors: Annotated[Selectors, Field(description="CSS selectors of the parts of its pages.")] | None = None
-    article_url_patterns: Annotated[
-        Annotated[list[Annotated[Text, Field(max_length=PATTERN_LENGTH)]], Field(max_length=PATTERNS_MOST)] | None,
-        Field(description="Regular expressions that match article URLs."),
-    ] = None
-    external_links: Annotated[Flag, Field(description="Whether links to other sites are followed.")] | None = None
-    max_depth: Annotated[WholeNumber, Field(ge=0, le=DEPTH_MOST, description="Crawl depth.")] | None = None
-    page_budget: Annotated[
-        Annotated[WholeNumber, Field(ge=1, le=BUDGET_MOST)] | None,
-        Field(description="New pages per day by following links; null: the default of the settings."),
-    ] = None
-    min_delay_ms: Annotated[
-        Annotated[WholeNumber, Field(ge=1, le=3_600_000)] | None,
-        Field(description="Minimum milliseconds between requests; null: the default of the settings."),
-    ] = None
-    enabled: Annotated[Flag, Field(description="Whether the source is enabled.")] | None = None
-    is_system: Annotated[Flag | None, Field(description="True: managed by administrators. False: added by a user.")] = (
-        None
+    priority: Annotated[WholeNumber, Field(ge=1, le=decide.PRIORITY_MOST)] | None = Field(
+        None, description="Priority of its pages; 10 is the most urgent."
     )
+    selectors: Annotated[Selectors, Field(description="CSS selectors of the parts of its pages.")] | None = None
+    article_url_patterns: Patterns | None = Field(None, description="Regular expressions that match article URLs.")
+    external_links: Annotated[Flag, Field(description="Whether links to other sites are followed.")] | None = None
+    max_depth: Annotated[WholeNumber, Field(ge=0, le=decide.DEPTH_MOST, description="Crawl depth.")] | None = None
+    page_budget: Annotated[WholeNumber, Field(ge=1, le=decide.BUDGET_MOST)] | None = Field(
+        None, description="New pages per day by following links; null: the default of the settings."
+    )
+    min_delay_ms: Annotated[WholeNumber, Field(ge=1, le=3_600_000)] | None = Field(
+        None, description="Minimum milliseconds between requests; null: the default of the settings."
+    )
+    enabled: Annotated[Flag, Field(description="Whether the source is enabled.")] | None = None
+    is_system: Flag | None = Field(None, description="True: managed by administrators. False: added by a user.")
     is_critical: Annotated[Flag, Field(description="Send an alert when it fails.")] | None = None
 
     @property
@@ -120,7 +94,12 @@ class NewSource(_SourceFields):
     """A new source: a feed, a site or a sitemap."""
 
     model_config = with_example(
-        {"name": "Example News", "feed_url": EXAMPLE_FEED, "category": "Technology", "feed_poll_interval_minutes": 60}
+        {
+            "name": "Example News",
+            "feed_url": schemas.EXAMPLE_FEED,
+            "category": "Technology",
+            "feed_poll_interval_minutes": 60,
+        }
     )
 
     @model_validator(mode="after")
@@ -141,14 +120,11 @@ class DisableRequest(RequestModel):
 
     model_config = with_example({"reason": "not_found"})
 
-    reason: Annotated[
-        Text,
-        Field(
-            max_length=REASON_MAX,
-            description="A class of failure, such as not_found: the feed is probed after its cooldown. Any other text: "
-            "it stays disabled until it is enabled.",
-        ),
-    ]
+    reason: Text = Field(
+        max_length=REASON_MAX,
+        description="A class of failure, such as not_found: the feed is probed after its cooldown. Any other text: "
+        "it stays disabled until it is enabled.",
+    )
 
 
 class SourceResponse(ResponseModel):
@@ -161,9 +137,9 @@ class SourceResponse(ResponseModel):
     sitemap_url: str | None
     category: str | None
     ingestion_mode: Annotated[IngestionMode, Field(description=MODES)]
-    feed_poll_interval_minutes: Annotated[
-        int | None, Field(validation_alias="interval_minutes", description="Minutes between polls; null: adaptive.")
-    ]
+    feed_poll_interval_minutes: int | None = Field(
+        validation_alias="interval_minutes", description="Minutes between polls; null: adaptive."
+    )
     policy: Annotated[str | None, Field(description="The failure policy; null: default.")]
     priority: int
     selectors: Mapping[str, Sequence[str]]
@@ -176,17 +152,12 @@ class SourceResponse(ResponseModel):
     is_system: bool
     is_critical: bool
     submitted_by: Annotated[UUID | None, Field(description="The user who added it.")]
-    moderation_status: Annotated[
-        str | None, Field(description="pending, approved or rejected, if a user suggested it.")
-    ]
-    status: Annotated[
-        SourceState,
-        Field(
-            validation_alias="state",
-            description="pending: not polled yet. working, failing: result of the last poll. auto_disabled: disabled "
-            "by its policy after failures. disabled: by a person. in_review, rejected: suggested, not approved.",
-        ),
-    ]
+    moderation_status: str | None = Field(description="pending, approved or rejected, if a user suggested it.")
+    status: SourceState = Field(
+        validation_alias="state",
+        description="pending: not polled yet. working, failing: result of the last poll. auto_disabled: disabled "
+        "by its policy after failures. disabled: by a person. in_review, rejected: suggested, not approved.",
+    )
     feed_disabled_at: Annotated[datetime | None, Field(description="When its feed was disabled.")]
     feed_disable_reason: Annotated[str | None, Field(description="Why its feed was disabled.")]
     off_until: Annotated[datetime | None, Field(description="When it is probed; null: not until it is enabled.")]
@@ -236,9 +207,9 @@ class FeedChanges(_ChangesModel):
     url: Annotated[Address | None, Field(description="The new URL of the feed; it is fetched at once.")] = None
     category: Category = None
     refresh_interval_minutes: Interval = None
-    is_active: Annotated[
-        Flag | None, Field(description="false disables it; true enables it, clears its errors and fetches it at once.")
-    ] = None
+    is_active: Flag | None = Field(
+        None, description="false disables it; true enables it, clears its errors and fetches it at once."
+    )
 
     @property
     def changes(self) -> Changes:
@@ -260,10 +231,9 @@ class FeedResponse(ResponseModel):
     is_active: Annotated[bool, Field(description="Whether the source and its feed are enabled.")]
     is_critical: bool
     user_id: Annotated[UUID | None, Field(validation_alias="submitted_by", description="The user who added it.")]
-    last_fetched_at: Annotated[
-        datetime | None,
-        Field(validation_alias="last_succeeded_at", description="When it was last fetched successfully."),
-    ]
+    last_fetched_at: datetime | None = Field(
+        validation_alias="last_succeeded_at", description="When it was last fetched successfully."
+    )
     error_count: Annotated[int, Field(validation_alias="consecutive_errors", description="Errors since then.")]
     last_error_message: Annotated[str | None, Field(validation_alias="last_error")]
     created_at: datetime

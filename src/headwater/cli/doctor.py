@@ -8,22 +8,13 @@ from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException
 
+from headwater import errors
 from headwater.cli.options import AsJson
 from headwater.cli.output import out, print_json
 from headwater.cli.terminal import exit_failed, load_quietly, run
 from headwater.db.diagnose import diagnose
 from headwater.db.query import database_clock
 from headwater.db.server import is_initialised
-from headwater.errors import (
-    Conflict,
-    DatabaseUnavailable,
-    HeadwaterError,
-    Invalid,
-    RightsMissing,
-    SchemaBehind,
-    SchemaTooNew,
-    SchemaUnreleased,
-)
 from headwater.net import FetchError
 from headwater.runtime import open_client, open_runtime, utc_now
 from headwater.server import listen
@@ -76,29 +67,29 @@ async def _database(settings: Settings) -> Sequence[Finding]:
         async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
             version, theirs = conn.info.server_version // 10_000, await database_clock(conn)
             trusted_at = (await clocks.read(conn)).trusted_at
-    except HeadwaterError as error:
+    except errors.HeadwaterError as error:
         return [await _explain(settings, error)]
     is_old, fix = version < OLDEST_SERVER, f"Use PostgreSQL {OLDEST_SERVER} or newer."
     detail = f"PostgreSQL {version} is too old" if is_old else f"PostgreSQL {version}, {where}, schema up to date"
     return [_finding("database", detail, is_old, fix), _clock("clock (database)", theirs), _last_run(trusted_at)]
 
 
-async def _explain(settings: Settings, error: HeadwaterError) -> Finding:
+async def _explain(settings: Settings, error: errors.HeadwaterError) -> Finding:
     """What is wrong with the database, and its fix."""
     detail = str(error)
     match error:
-        case RightsMissing():
+        case errors.RightsMissing():
             detail = "roles, grants or policies are incomplete: " + "; ".join(error.problems)
             fix = "Run `headwater migrate up`; what that login may not do, a superuser runs: "
             fix += " ".join(f"{statement};" for statement in error.statements)
-        case SchemaBehind():
+        case errors.SchemaBehind():
             fix = "Run `headwater migrate up`."
-        case SchemaTooNew():
+        case errors.SchemaTooNew():
             fix = "Run the newer Headwater that migrated it."
-        case SchemaUnreleased():
+        case errors.SchemaUnreleased():
             detail = f"a development version created it (migration {error.name}); it cannot be upgraded"
             fix = "Export your feeds as OPML with that version, then use an empty database and import the file."
-        case DatabaseUnavailable() if settings.database_url:
+        case errors.DatabaseUnavailable() if settings.database_url:
             found = await diagnose(settings.database_url.get_secret_value())
             detail, fix = (found.problem, found.fix) if found else (detail, "It answers again: run this once more.")
         case _ if settings.database_url:
@@ -138,12 +129,12 @@ def _port(settings: Settings) -> Finding:
     where = f"{settings.port} on {settings.host}"
     try:
         listen(settings.host, settings.port).close()
-    except Conflict:
+    except errors.Conflict:
         if _is_headwater(settings.host, settings.port):
             return _finding("port", f"{where} is served by a running Headwater")
         fix = "Stop that program, or choose another port with HEADWATER_PORT."
         return _finding("port", f"{where} is taken by a program that is not Headwater", where, fix)
-    except Invalid as error:
+    except errors.Invalid as error:
         return _finding("port", str(error), error, "Choose others with HEADWATER_HOST and HEADWATER_PORT.")
     return _finding("port", f"{where} is free")
 

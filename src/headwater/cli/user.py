@@ -5,15 +5,7 @@ from typing import Annotated
 
 import typer
 
-from headwater.accounts.changes import (
-    change_role,
-    create_account,
-    current_setup_code,
-    find_account,
-    give_email,
-    give_password,
-    remove_account,
-)  # fmt: skip
+from headwater.accounts import changes
 from headwater.accounts.store import users as users_store
 from headwater.accounts.types import Role, User
 from headwater.audit import store as audit
@@ -47,7 +39,7 @@ def create(email: Email, role: NewRole = None, password_stdin: FromStdin = False
     Example: headwater user create ann@example.com --role super_admin --password-stdin < password.txt
     """
     given = {"email": email, "password": _read_password(from_stdin=password_stdin)}
-    user = in_runtime(lambda runtime: create_account(runtime.database, runtime.tools.clock, **given, role=role))
+    user = in_runtime(lambda runtime: changes.create_account(runtime.database, runtime.tools.clock, **given, role=role))
     print_text(f"{user.email} can log in now, as {user.role}.")
 
 
@@ -73,7 +65,7 @@ async def role(runtime: Runtime, email: Email, role: OfRole) -> None:
     Example: headwater user role bob@example.com moderator
     """
     async with runtime.database.as_system() as conn:
-        user = await change_role(conn, user_id=(await find_account(conn, email)).id, role=role)
+        user = await changes.change_role(conn, user_id=(await changes.find_account(conn, email)).id, role=role)
         await audit.record(
             conn, COMMAND_LINE, AuditAction.ROLE_CHANGED, runtime.tools.clock(), subject=user.email, subject_id=user.id,
             detail={"from": user.role.value, "to": role.value},
@@ -92,7 +84,7 @@ def password(email: Email, password_stdin: FromStdin = False) -> None:
 
     async def change(runtime: Runtime) -> User:
         site, clock = site_of(runtime.settings), runtime.tools.clock
-        return await give_password(runtime.database, clock, email=email, password=new, site=site)
+        return await changes.give_password(runtime.database, clock, email=email, password=new, site=site)
 
     print_text(f"{in_runtime(change).email} has a new password, and is logged out everywhere.")
 
@@ -105,7 +97,7 @@ async def change_email(runtime: Runtime, email: Email, new: NewEmail) -> None:
     Example: headwater user email ann@example.com ann@example.org
     """
     site, clock = site_of(runtime.settings), runtime.tools.clock
-    user = await give_email(runtime.database, clock, email=email, new=new, site=site)
+    user = await changes.give_email(runtime.database, clock, email=email, new=new, site=site)
     print_text(f"{user.email} is {new.strip()} now.")
 
 
@@ -117,7 +109,7 @@ async def show_setup_code(runtime: Runtime) -> None:
     Example: headwater user setup-code
     """
     async with runtime.database.as_system() as conn:
-        code = "" if await users_store.has_any(conn) else await current_setup_code(conn)
+        code = "" if await users_store.has_any(conn) else await changes.current_setup_code(conn)
     print_text(code or "There are accounts already: no set-up code is needed.")
 
 
@@ -135,12 +127,12 @@ def remove(email: Email, yes: Yes = False) -> None:
 
 async def _find(runtime: Runtime, email: str) -> User:
     async with runtime.database.as_system() as conn:
-        return await find_account(conn, email)
+        return await changes.find_account(conn, email)
 
 
 async def _remove(runtime: Runtime, email: str) -> None:
     async with runtime.database.as_system() as conn:
-        await remove_account(conn, email=email)
+        await changes.remove_account(conn, email=email)
     await remove_rows(runtime)
 
 

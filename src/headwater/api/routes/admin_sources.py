@@ -6,16 +6,9 @@ from typing import Annotated
 from litestar import Router, delete, get, patch, post
 from litestar.params import JSONBody, QueryParameter
 
+from headwater.api import source_schemas as schemas
 from headwater.api.parameters import ByCategory, BySourceText, BySystem, Cursor, Limit, PathId, read_cursor
 from headwater.api.routes.sources import CONFLICTS, as_field_errors, create_source, find_source, list_page, operate_on
-from headwater.api.source_schemas import (
-    FeedChanges,
-    FeedListResponse,
-    FeedResponse,
-    ImportedFeeds,
-    ImportReport,
-    NewFeed,
-)
 from headwater.asgi.handlers import Call, encode_cursor, open_source
 from headwater.audit.types import Actor
 from headwater.db import Connection
@@ -40,7 +33,7 @@ async def list_feeds(
     call: Call, is_active: ByActive = None, is_system: BySystem = None, category: ByCategory = None,
     q: BySourceText = None, last_fetched_before: FetchedBefore = None, min_error_count: ByErrors = None,
     order: Order = SourceOrder.NEWEST, cursor: Cursor = None, limit: Limit = 50
-) -> FeedListResponse:  # fmt: skip
+) -> schemas.FeedListResponse:  # fmt: skip
     """List feeds, newest first. `q` finds a feed by its URL."""
     if last_fetched_before is not None and last_fetched_before.tzinfo is None:
         last_fetched_before = last_fetched_before.replace(tzinfo=UTC)
@@ -52,33 +45,34 @@ async def list_feeds(
     after = SourcePlace(place[1], None if place[0] == NEVER else place[0]) if place else None
     found, last = await list_page(call, wanted, after, limit)
     next_cursor = encode_cursor(last.last_succeeded_at or NEVER, last.id) if last else None
-    return FeedListResponse(sources=[FeedResponse.model_validate(one) for one in found], next_cursor=next_cursor)
+    return schemas.FeedListResponse.model_validate({"sources": found, "next_cursor": next_cursor})
 
 
 @post("/sources", operation_id="createFeed", opt=CONFLICTS)
-async def create(call: Call, data: JSONBody[NewFeed]) -> FeedResponse:
+async def create(call: Call, data: JSONBody[schemas.NewFeed]) -> schemas.FeedResponse:
     """Add a system feed. It is fetched at once."""
     with as_field_errors(url=data.url):
-        return FeedResponse.model_validate(await create_source(call, data.changes))
+        return schemas.FeedResponse.model_validate(await create_source(call, data.changes))
 
 
 @post("/sources/import", operation_id="importFeeds", status_code=200)
-async def import_feeds(call: Call, data: JSONBody[ImportedFeeds]) -> ImportReport:
+async def import_feeds(call: Call, data: JSONBody[schemas.ImportedFeeds]) -> schemas.ImportReport:
     """Import system feeds. Known feeds are updated, but not enabled, so that it can be repeated."""
     feeds = (CatalogueFeed(**feed.model_dump()) for feed in data.sources)
     lines = [CatalogueLine(number, feed) for number, feed in enumerate(feeds, start=1)]
     report = await load(call.database, call.clock, lines=lines, origin="the API", actor=call.actor)
-    return ImportReport.model_validate({fate.value: report.counts[fate] for fate in LineFate} | {"lines": report.lines})
+    counts = {fate.value: report.counts[fate] for fate in LineFate}
+    return schemas.ImportReport.model_validate(counts | {"lines": report.lines})
 
 
 @get("/sources/{source_id:uuid}", operation_id="findFeed")
-async def find(call: Call, source_id: PathId) -> FeedResponse:
+async def find(call: Call, source_id: PathId) -> schemas.FeedResponse:
     """Show a feed."""
-    return FeedResponse.model_validate(await find_source(call, source_id))
+    return schemas.FeedResponse.model_validate(await find_source(call, source_id))
 
 
 @patch("/sources/{source_id:uuid}", operation_id="changeFeed", opt=CONFLICTS)
-async def change(call: Call, source_id: PathId, data: JSONBody[FeedChanges]) -> FeedResponse:
+async def change(call: Call, source_id: PathId, data: JSONBody[schemas.FeedChanges]) -> schemas.FeedResponse:
     """Change a feed. A new URL clears its errors and is fetched at once."""
 
     async def change_and_enable(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
@@ -87,7 +81,7 @@ async def change(call: Call, source_id: PathId, data: JSONBody[FeedChanges]) -> 
             await operate.enable(conn, changed, actor=actor, now=now)
 
     with as_field_errors(url=data.url):
-        return FeedResponse.model_validate(await operate_on(call, source_id, change_and_enable))
+        return schemas.FeedResponse.model_validate(await operate_on(call, source_id, change_and_enable))
 
 
 @delete("/sources/{source_id:uuid}", operation_id="deleteFeed")
@@ -98,17 +92,16 @@ async def remove(call: Call, source_id: PathId) -> None:
 
 
 @post("/sources/{source_id:uuid}/refresh", operation_id="refreshFeed", status_code=202, opt=CONFLICTS)
-async def refresh(call: Call, source_id: PathId) -> FeedResponse:
+async def refresh(call: Call, source_id: PathId) -> schemas.FeedResponse:
     """Fetch a feed as soon as its host allows, even if it is not due."""
-    return FeedResponse.model_validate(await operate_on(call, source_id, operate.refresh))
+    return schemas.FeedResponse.model_validate(await operate_on(call, source_id, operate.refresh))
 
 
 @post("/sources/{source_id:uuid}/reset-errors", operation_id="resetErrors", status_code=200)
-async def reset_errors(call: Call, source_id: PathId) -> FeedResponse:
+async def reset_errors(call: Call, source_id: PathId) -> schemas.FeedResponse:
     """Clear a feed's `error_count` and `last_error_message`. It stays enabled or disabled."""
-    return FeedResponse.model_validate(await operate_on(call, source_id, operate.reset_errors))
+    return schemas.FeedResponse.model_validate(await operate_on(call, source_id, operate.reset_errors))
 
 
-admin_source_routes = Router(
-    "/", route_handlers=[list_feeds, create, import_feeds, find, change, remove, refresh, reset_errors]
-)
+_handlers = [list_feeds, create, import_feeds, find, change, remove, refresh, reset_errors]
+admin_source_routes = Router("/", route_handlers=_handlers)

@@ -8,20 +8,8 @@ from uuid import UUID
 from litestar import Router, delete, get, post
 from litestar.params import JSONBody, QueryParameter
 
+from headwater.api import schemas
 from headwater.api.parameters import ByHost, Cursor, Limit, PathId, read_cursor, text_filter
-from headwater.api.schemas import (
-    BULK_BYTES,
-    FrontierPage,
-    FrontierStatsResponse,
-    RetriedUrls,
-    RetryResponse,
-    SubmitResult,
-    SubmitResults,
-    SubmittedUrl,
-    SubmittedUrls,
-    UrlResponse,
-    field_error,
-)
 from headwater.asgi.handlers import Call, Db, encode_cursor
 from headwater.db import Connection
 from headwater.errors import UrlNotFound
@@ -44,68 +32,69 @@ ByText = Annotated[str | None, text_filter("Only with this text in the URL.")]
 async def list_urls(
     call: Call, status: ByStatus = None, source_id: BySource = None, host: ByHost = None,
     origin: ByOrigin = None, q: ByText = None, cursor: Cursor = None, limit: Limit = 50
-) -> FrontierPage:  # fmt: skip
+) -> schemas.FrontierPage:  # fmt: skip
     """List URLs, newest first."""
     wanted = UrlFilter(status, SourceId(source_id) if source_id else None, host, origin, q)
     after = read_cursor(cursor)
     async with call.database.transaction() as conn:
         found = await listing.list_urls(conn, wanted=wanted, now=call.now, after=after, limit=limit)
         total = await listing.count_urls(conn, wanted=wanted, now=call.now)
-    return FrontierPage.model_validate(
+    return schemas.FrontierPage.model_validate(
         {"urls": found.urls, "total": total.urls, "total_is_exact": total.is_exact, "next_cursor": _cursor(found.next)}
     )
 
 
 @get("/stats", operation_id="frontierStats")
-async def stats(call: Call) -> FrontierStatsResponse:
+async def stats(call: Call) -> schemas.FrontierStatsResponse:
     """Count URLs by status and by source. It reads counters, so it is fast with any number of URLs."""
     async with call.database.transaction() as conn:
-        return FrontierStatsResponse.of(await listing.stats(conn, now=call.now))
+        return schemas.FrontierStatsResponse.of(await listing.stats(conn, now=call.now))
 
 
 @get("/{url_id:uuid}", operation_id="findUrl")
-async def find(call: Call, url_id: PathId) -> UrlResponse:
+async def find(call: Call, url_id: PathId) -> schemas.UrlResponse:
     """Show one URL."""
     async with call.database.transaction() as conn:
         found = await listing.find(conn, id=url_id, now=call.now)
     if found is None:
         raise UrlNotFound(url_id)
-    return UrlResponse.model_validate(found)
+    return schemas.UrlResponse.model_validate(found)
 
 
 @post("/submit", operation_id="submitUrl", status_code=200)
-async def submit(call: Call, data: JSONBody[SubmittedUrl]) -> SubmitResult:
+async def submit(call: Call, data: JSONBody[schemas.SubmittedUrl]) -> schemas.SubmitResult:
     """Submit a URL. A known URL is not queued twice, so that a request can be repeated."""
     async with call.database.transaction() as conn:
         if data.source_id and not await list_labels(conn, source_ids=[SourceId(data.source_id)]):
-            raise field_error("body", "source_id", "source not found")
+            raise schemas.field_error("body", "source_id", "source not found")
         [submitted] = await queue.submit(conn, submissions=[_submission(data)], now=call.now)
     if submitted.fate is Fate.INVALID:
-        raise field_error("body", "url", submitted.reason or "cannot be fetched")
+        raise schemas.field_error("body", "url", submitted.reason or "cannot be fetched")
     return _result(submitted)
 
 
-@post("/submit/bulk", operation_id="submitUrls", status_code=200, request_max_body_size=BULK_BYTES)
-async def submit_bulk(call: Call, data: JSONBody[SubmittedUrls]) -> SubmitResults:
+@post("/submit/bulk", operation_id="submitUrls", status_code=200, request_max_body_size=schemas.BULK_BYTES)
+async def submit_bulk(call: Call, data: JSONBody[schemas.SubmittedUrls]) -> schemas.SubmitResults:
     """Submit several URLs. Each has its own result; invalid ones do not affect the others."""
     read = data.read()
-    results: list[SubmitResult] = []
+    results: list[schemas.SubmitResult] = []
     for start in range(0, len(read), BATCH):
         async with call.database.transaction() as conn:
             results += await _submit_batch(conn, read[start : start + BATCH], call.now)
-    return SubmitResults.of(results)
+    return schemas.SubmitResults.of(results)
 
 
 @post("/retry", operation_id="retryUrls", status_code=200)
-async def retry(call: Call, data: JSONBody[RetriedUrls]) -> RetryResponse:
+async def retry(call: Call, data: JSONBody[schemas.RetriedUrls]) -> schemas.RetryResponse:
     """Retry URLs at once: those with these ids, or all failed and dead ones that match a filter."""
     if data.ids is not None:
         async with call.database.transaction() as conn:
-            return RetryResponse(retried=len(await changes.retry(conn, ids=data.ids, now=call.now)), next_cursor=None)
+            retried = await changes.retry(conn, ids=data.ids, now=call.now)
+        return schemas.RetryResponse(retried=len(retried), next_cursor=None)
     wanted = UrlFilter(data.status, SourceId(data.source_id) if data.source_id else None, data.host)
     after = read_cursor(data.cursor, "body")
     part = await retry_matching(call.database, call.clock, wanted=wanted, after=after, pages=RETRY_PAGES)
-    return RetryResponse(retried=part.retried, next_cursor=_cursor(part.next))
+    return schemas.RetryResponse(retried=part.retried, next_cursor=_cursor(part.next))
 
 
 @delete("/{url_id:uuid}", operation_id="deleteUrl")
@@ -123,27 +112,27 @@ def _cursor(place: PageCursor | None) -> str | None:
     return encode_cursor(*place) if place else None
 
 
-def _submission(given: SubmittedUrl) -> Submission:
+def _submission(given: schemas.SubmittedUrl) -> Submission:
     source_id = SourceId(given.source_id) if given.source_id else None
     return Submission(given.url, Origin.MANUAL, source_id=source_id, kind=given.kind, priority=given.priority)
 
 
-def _result(submitted: Submitted) -> SubmitResult:
-    return SubmitResult(url=submitted.url, result=submitted.fate, id=submitted.id, reason=submitted.reason)
+def _result(submitted: Submitted) -> schemas.SubmitResult:
+    return schemas.SubmitResult(url=submitted.url, result=submitted.fate, id=submitted.id, reason=submitted.reason)
 
 
 async def _submit_batch(
-    conn: Connection, items: Sequence[SubmittedUrl | SubmitResult], now: datetime
-) -> list[SubmitResult]:
+    conn: Connection, items: Sequence[schemas.SubmittedUrl | schemas.SubmitResult], now: datetime
+) -> list[schemas.SubmitResult]:
     """The result of each, in order; an item with a result keeps it."""
-    wanted = [SourceId(one.source_id) for one in items if isinstance(one, SubmittedUrl) and one.source_id]
+    wanted = [SourceId(one.source_id) for one in items if isinstance(one, schemas.SubmittedUrl) and one.source_id]
     known = await list_labels(conn, source_ids=wanted) if wanted else {}
     checked = [
-        SubmitResult(url=one.url, result=Fate.INVALID, reason="source_id: source not found")
-        if isinstance(one, SubmittedUrl) and one.source_id and one.source_id not in known
+        schemas.SubmitResult(url=one.url, result=Fate.INVALID, reason="source_id: source not found")
+        if isinstance(one, schemas.SubmittedUrl) and one.source_id and one.source_id not in known
         else one
         for one in items
     ]
-    submissions = [_submission(one) for one in checked if isinstance(one, SubmittedUrl)]
+    submissions = [_submission(one) for one in checked if isinstance(one, schemas.SubmittedUrl)]
     submitted = iter(await queue.submit(conn, submissions=submissions, now=now))
-    return [_result(next(submitted)) if isinstance(one, SubmittedUrl) else one for one in checked]
+    return [_result(next(submitted)) if isinstance(one, schemas.SubmittedUrl) else one for one in checked]

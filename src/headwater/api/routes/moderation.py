@@ -9,15 +9,7 @@ from litestar import Response, Router, delete, get, post
 from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from headwater.accounts.types import Role
-from headwater.api.feed_schemas import (
-    BlockedDomains,
-    DomainToBlock,
-    ModeratedFeed,
-    ModerationPage,
-    NewlyBlocked,
-    Rejection,
-    moderated_feed,
-)
+from headwater.api import feed_schemas
 from headwater.api.parameters import ByHost, Cursor, Limit, PathId, read_cursor, text_filter
 from headwater.api.schemas import PLAIN
 from headwater.asgi.errors import Fault, Problem, problem
@@ -37,9 +29,7 @@ DECIDING = MODERATOR | {"refusals": (409,)}
 ByStatus = Annotated[Shown, QueryParameter(description="Only with this status.")]
 ByText = Annotated[str | None, text_filter("Only with this text in the name, URL or submitter.")]
 BySubmitter = Annotated[UUID | None, QueryParameter(description="Only suggestions of this user.")]
-After = Annotated[
-    str | None, QueryParameter(description="`next_cursor` of the previous page.", max_length=253, pattern=PLAIN)
-]
+AfterDomain = QueryParameter(description="`next_cursor` of the previous page.", max_length=253, pattern=PLAIN)
 Domain = Annotated[str, PathParameter(description="The domain as listed.", max_length=253, pattern=PLAIN)]
 
 
@@ -47,20 +37,18 @@ Domain = Annotated[str, PathParameter(description="The domain as listed.", max_l
 async def queue(
     call: Call, status: ByStatus = Shown.PENDING, q: ByText = None, submitter_id: BySubmitter = None,
     host: ByHost = None, cursor: Cursor = None, limit: Limit = 50
-) -> ModerationPage:  # fmt: skip
+) -> feed_schemas.ModerationPage:  # fmt: skip
     """List suggestions. Pending ones: oldest first. Decided ones: latest decision first."""
     wanted = QueueFilter(q, UserId(submitter_id) if submitter_id else None, host)
     async with call.database.as_system() as conn:
         page = await custom_store.list_queue(conn, status, wanted=wanted, after=read_cursor(cursor), limit=limit)
         hints = await hints_of(conn, page.submissions, call.now)
-    return ModerationPage(
-        feeds=[moderated_feed(one, hints) for one in page.submissions],
-        next_cursor=encode_cursor(*page.next) if page.next else None,
-    )
+    feeds = [feed_schemas.moderated_feed(one, hints) for one in page.submissions]
+    return feed_schemas.ModerationPage(feeds=feeds, next_cursor=encode_cursor(*page.next) if page.next else None)
 
 
 @post("/moderation/{feed_id:uuid}/approve", operation_id="approveFeed", status_code=200, opt=DECIDING)
-async def approve(call: Call, feed_id: PathId) -> ModeratedFeed:
+async def approve(call: Call, feed_id: PathId) -> feed_schemas.ModeratedFeed:
     """Approve a suggestion: it is polled at once and listed for all users. Its submitter's karma grows by one."""
     source_id = SourceId(feed_id)
     async with call.database.as_system() as conn:
@@ -69,7 +57,7 @@ async def approve(call: Call, feed_id: PathId) -> ModeratedFeed:
 
 
 @post("/moderation/{feed_id:uuid}/reject", operation_id="rejectFeed", status_code=200, opt=DECIDING)
-async def reject(call: Call, feed_id: PathId, data: JSONBody[Rejection]) -> ModeratedFeed:
+async def reject(call: Call, feed_id: PathId, data: JSONBody[feed_schemas.Rejection]) -> feed_schemas.ModeratedFeed:
     """Reject a suggestion, with a reason for its submitter. It cannot be suggested again."""
     source_id = SourceId(feed_id)
     async with call.database.as_system() as conn:
@@ -78,16 +66,18 @@ async def reject(call: Call, feed_id: PathId, data: JSONBody[Rejection]) -> Mode
 
 
 @get("/blocked-domains", operation_id="listBlockedDomains", opt=MODERATOR)
-async def blocked(database: Db, cursor: After = None, limit: Limit = 50) -> BlockedDomains:
+async def blocked(
+    database: Db, cursor: Annotated[str | None, AfterDomain] = None, limit: Limit = 50
+) -> feed_schemas.BlockedDomains:
     """List blocked domains, in alphabetical order."""
     async with database.as_system() as conn:
         found = await custom_store.list_blocked(conn, after=cursor or "", limit=limit + 1)
     next_cursor = found[limit - 1].domain if len(found) > limit else None
-    return BlockedDomains.model_validate({"domains": found[:limit], "next_cursor": next_cursor})
+    return feed_schemas.BlockedDomains.model_validate({"domains": found[:limit], "next_cursor": next_cursor})
 
 
 @post("/blocked-domains", operation_id="blockDomain", opt=DECIDING)
-async def block(call: Call, data: JSONBody[DomainToBlock]) -> NewlyBlocked:
+async def block(call: Call, data: JSONBody[feed_schemas.DomainToBlock]) -> feed_schemas.NewlyBlocked:
     """Block a domain and its subdomains."""
     actor, now = call.actor, call.now
     async with call.database.as_system() as conn:
@@ -95,7 +85,7 @@ async def block(call: Call, data: JSONBody[DomainToBlock]) -> NewlyBlocked:
             conn, domain=data.domain, reason=data.reason, reject_waiting=data.reject_waiting, actor=actor, now=now
         )
         [one] = await custom_store.find_blocked(conn, domains=[check_domain(data.domain)])
-    return NewlyBlocked.model_validate(asdict(one) | {"rejected": rejected})
+    return feed_schemas.NewlyBlocked.model_validate(asdict(one) | {"rejected": rejected})
 
 
 @delete("/blocked-domains/{domain:str}", operation_id="unblockDomain", opt=MODERATOR)
@@ -105,11 +95,11 @@ async def unblock(call: Call, domain: Domain) -> None:
         await moderate.unblock(conn, domain=domain, actor=call.actor, now=call.now)
 
 
-async def _response(conn: Connection, source_id: SourceId, now: datetime) -> ModeratedFeed:
+async def _response(conn: Connection, source_id: SourceId, now: datetime) -> feed_schemas.ModeratedFeed:
     found = await custom_store.lock(conn, source_id=source_id)
     if found is None:
         raise SubmissionNotFound
-    return moderated_feed(found, await hints_of(conn, [found], now))
+    return feed_schemas.moderated_feed(found, await hints_of(conn, [found], now))
 
 
 def respond_to_invalid(_request: AnyRequest, error: Invalid) -> Response[Problem]:
