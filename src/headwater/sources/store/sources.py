@@ -25,6 +25,15 @@ _SOURCE_BY_URL: Final = f"""{SOURCES}
     ORDER BY feed_url_key IS NULL
     LIMIT 1
 """
+# How a source's pages are found and read.
+_INGESTION: Final = """
+    url, url_key, sitemap_url, ingestion_mode, selectors, article_url_patterns, external_links, max_depth, page_budget,
+    min_delay_ms, priority
+"""
+_INGESTION_VALUES: Final = """
+    %(url)s, %(url_key)s, %(sitemap_url)s, %(ingestion_mode)s, %(selectors)s, %(article_url_patterns)s::text[],
+    %(external_links)s, %(max_depth)s, %(page_budget)s, %(min_delay_ms)s, %(priority)s
+"""
 _LABELS: Final = "SELECT id, name, ingestion_mode FROM sources"
 
 
@@ -32,16 +41,9 @@ async def add(conn: Connection, *, source: Source) -> None:
     """Add a source. Raises SourceExists."""
     taken = SourceExists(source.address)
     with translate(sources_feed_url_key=taken, sources_url_key=taken):
-        statement = """
-            INSERT INTO sources (
-                id, name, feed_url, feed_url_key, url, url_key, sitemap_url, ingestion_mode, selectors,
-                article_url_patterns, external_links, max_depth, page_budget, min_delay_ms, priority
-            )
-            VALUES (
-                %(id)s, %(name)s, %(feed_url)s, %(feed_url_key)s, %(url)s, %(url_key)s, %(sitemap_url)s,
-                %(ingestion_mode)s, %(selectors)s, %(article_url_patterns)s::text[], %(external_links)s, %(max_depth)s,
-                %(page_budget)s, %(min_delay_ms)s, %(priority)s
-            )
+        statement = f"""
+            INSERT INTO sources (id, name, feed_url, feed_url_key, {_INGESTION})
+            VALUES (%(id)s, %(name)s, %(feed_url)s, %(feed_url_key)s, {_INGESTION_VALUES})
         """
         key = url_key(source.feed_url) if source.feed_url else None
         await conn.execute(statement, {**_values(source), "feed_url_key": key})
@@ -50,15 +52,7 @@ async def add(conn: Connection, *, source: Source) -> None:
 async def change_ingestion(conn: Connection, *, source: Source) -> None:
     """Change how the source's pages are found and read. Raises SourceExists."""
     with translate(sources_url_key=SourceExists(source.address)):
-        statement = """
-            UPDATE sources
-            SET url = %(url)s, url_key = %(url_key)s, sitemap_url = %(sitemap_url)s,
-                ingestion_mode = %(ingestion_mode)s, selectors = %(selectors)s,
-                article_url_patterns = %(article_url_patterns)s::text[], external_links = %(external_links)s,
-                max_depth = %(max_depth)s, page_budget = %(page_budget)s, min_delay_ms = %(min_delay_ms)s,
-                priority = %(priority)s
-            WHERE id = %(id)s
-        """
+        statement = f"UPDATE sources SET ({_INGESTION}) = ({_INGESTION_VALUES}) WHERE id = %(id)s"
         await conn.execute(statement, _values(source))
 
 
@@ -148,8 +142,7 @@ async def list_all(conn: Connection) -> list[Source]:
 
 
 async def remove(conn: Connection, *, source_id: SourceId) -> None:
-    """Delete a source, its polling state and its subscriptions. Raises SourceNotFound. The removing stage deletes its
-    other rows."""
+    """Delete a source, its polling state and subscriptions; removal deletes the rest. Raises SourceNotFound."""
     cur = await conn.execute("DELETE FROM sources WHERE id = %(id)s", {"id": source_id})
     if cur.rowcount == 0:
         raise SourceNotFound(str(source_id))
