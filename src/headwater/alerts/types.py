@@ -77,11 +77,9 @@ class AlertOptions:
 
 @dataclass(frozen=True, slots=True)
 class FeedFact:
-    """A system or critical feed.
-
-    `disabled_at` is set when it is not active: disabled by polling, by an operator, or with its whole source. Failures
-    of a paused host are not counted for its feeds; only `host` and `failing_since` show them.
-    """
+    """A system or critical feed. `disabled_at` is set when it is not active: disabled by polling, by an operator, or
+    with its whole source. Failures of a paused host are not counted for its feeds; only `host` and `failing_since` show
+    them."""
 
     id: SourceId
     name: str

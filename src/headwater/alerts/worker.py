@@ -1,8 +1,6 @@
-"""The alerting stage: read the facts, open and end incidents, send messages.
-
-One evaluation at a time on all machines. Messages are written in the transaction that opens or ends an incident, and
-sent after it. If the process dies in between, the message is sent again with the same id when its lease has ended.
-"""
+"""The alerting stage: read the facts, open and end incidents, send messages. One evaluation at a time on all machines.
+Messages are written in the transaction that opens or ends an incident, and sent after it. If the process dies in
+between, the message is sent again with the same id when its lease has ended."""
 
 from collections.abc import Sequence
 from dataclasses import replace

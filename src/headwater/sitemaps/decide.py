@@ -48,11 +48,9 @@ def after_reading(
 
 
 def is_over(reading: Reading, sitemap: Sitemap | None, depth: int, options: SitemapOptions, now: datetime) -> bool:
-    """Whether to retire a sitemap: an archive, or one without new URLs for long.
-
-    The first sitemap of a source is never retired, only read less and less often; nor is an index without dates, since
-    the sitemaps that it lists may still change.
-    """
+    """Whether to retire a sitemap: an archive, or one without new URLs for long. The first sitemap of a source is never
+    retired, only read less and less often; nor is an index without dates, since the sitemaps that it lists may still
+    change."""
     if depth == 0:
         return False
     long_ago = now - options.retire_after

@@ -1,13 +1,9 @@
-"""A sitemap, read piece by piece and without a tree, so that its size costs no memory.
-
-First it is unpacked and made well-formed UTF-8, never more than is allowed. What precedes the XML declaration (blank
-lines, a server's warning) is dropped, and the declaration itself. An ampersand that begins neither one of XML's five
-entities nor a number is escaped: the parser would drop it with the word after it, which changes the URL. So no entity
-that the file declares is used either.
-
-Then it is parsed. Namespaces are ignored, since many files have a wrong one; a `loc` counts only as a child of `url` or
-`sitemap`, so that those of images and videos do not. RSS and Atom are read by the same rules.
-"""
+"""A sitemap, read piece by piece and without a tree, so that its size costs no memory. First it is unpacked, up to a
+limit, and made well-formed UTF-8: what precedes the XML declaration (blank lines, a server's warning) is dropped, and
+the declaration itself. An ampersand that begins neither one of XML's five entities nor a number is escaped: the parser
+would drop it with the word after it, which changes the URL. So no entity that the file declares is used either.
+Namespaces are ignored, since many files have a wrong one; a `loc` counts only as a child of `url` or `sitemap`, so that
+those of images and videos do not. RSS and Atom are read by the same rules."""
 
 import re
 import zlib

@@ -33,10 +33,8 @@ class ListedUrl:
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """The URLs of a file that are worth a request: the newest first, then those without a date.
-
-    `url_count` and `newest` are of all lines; `is_cut`: there were more.
-    """
+    """The URLs of a file that are worth a request: the newest first, then those without a date. `url_count` and
+    `newest` are of all lines; `is_cut`: there were more."""
 
     format: SitemapFormat
     pages: Sequence[ListedUrl]

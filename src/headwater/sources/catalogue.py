@@ -1,8 +1,5 @@
-"""Many system feeds at once: the catalogue that ships with Headwater, or a file (TOML, JSON, JSON lines).
-
-New feeds are added, existing ones get the file's name, category and interval; so loading can be repeated. Invalid lines
-are reported by number; others are loaded.
-"""
+"""Many system feeds at once: the catalogue that ships with Headwater, or a file (TOML, JSON, JSON lines). Loading can
+be repeated: existing feeds get the file's name, category and interval. Invalid lines are reported by number."""
 
 import json
 import tomllib

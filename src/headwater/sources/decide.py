@@ -89,11 +89,9 @@ def retry_refusal(standing: Standing, now: datetime, *, is_enabled: bool) -> str
 
 
 def key_after_move(address: FeedAddress, url: str) -> bytes:
-    """The key of a source whose feed has moved to this URL.
-
-    Within its site, that of the new URL. At another site it keeps the key of the URL that it was added under: a user
-    who adds the new URL gets a source of its own, without articles of the first site.
-    """
+    """The key of a source whose feed has moved to this URL. Within its site, that of the new URL. At another site it
+    keeps the key of the URL that it was added under: a user who adds the new URL gets a source of its own, without
+    articles of the first site."""
     is_within = has_own_key(address.feed_url, address.feed_url_key) and site_of(address.feed_url) == site_of(url)
     return url_key(url) if is_within else address.feed_url_key
 
@@ -107,14 +105,10 @@ def has_own_key(feed_url: str, feed_url_key: bytes) -> bool:
 
 
 def may_merge(pair: MergePair) -> bool:
-    """Whether a source may be merged into another without losing what a user or operator decided.
-
-    A disabled source or feed on either side would end the other's polls. A suggestion has a submitter and moderators,
-    and a system source does not become a suggestion.
-
-    A feed that is at another site, or has come from there, stays separate: the owner of that site could put all that it
-    has listed before into the lists of the other's subscribers.
-    """
+    """Whether a source may be merged into another without losing what a user or operator decided. A disabled source or
+    feed on either side would end the other's polls. A suggestion has a submitter and moderators, and a system source
+    does not become a suggestion. A feed that is at another site, or has come from there, stays separate: the owner of
+    that site could put all that it has listed before into the lists of the other's subscribers."""
     keys = ((pair.feed_url, pair.feed_url_key), (pair.other_feed_url, pair.other_feed_url_key))
     if not all(has_own_key(*one) for one in keys) or site_of(pair.feed_url) != site_of(pair.other_feed_url):
         return False

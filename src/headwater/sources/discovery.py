@@ -1,8 +1,6 @@
 """Discovery: finds the feeds of a site, page or URL that a user gives. Each is fetched and parsed. Nothing is stored.
-
-Tries in this order, until something is found: patterns of known sites, the URL itself, what its page declares and
-links to, the same of the front page, and the usual URLs of feeds.
-"""
+Tries in this order, until something is found: patterns of known sites, the URL itself, what its page declares and links
+to, the same of the front page, and the usual URLs of feeds."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -64,11 +62,9 @@ async def discover(
     client: Client, sandbox: Sandbox, url: str, *, within: timedelta, max_bytes: int, pause: timedelta = PAUSE,
     turn: Turn | None = None,
 ) -> Discovery:  # fmt: skip
-    """The feeds of a site, a page, or a URL that is a feed.
-
-    With a `turn`, requests wait for each host; without one, as without a database, they are a pause apart. Raises
-    InvalidUrl, HostBusy if nothing is found and a host was busy, and DatabaseUnavailable.
-    """
+    """The feeds of a site, a page, or a URL that is a feed. With a `turn`, requests wait for each host; without one, as
+    without a database, they are a pause apart. Raises InvalidUrl, HostBusy if nothing is found and a host was busy, and
+    DatabaseUnavailable."""
     text = READER_SCHEME.sub("", url.strip())
     first = complete_url(text)
     has_scheme = text.lower().startswith(("http:", "https:"))

@@ -30,8 +30,7 @@ INTERVAL_MAX = timedelta(days=1)
 async def follow(
     conn: Connection, *, url: str | None, name: str | None, now: datetime, overrides: SourceOverrides = NO_OVERRIDES
 ) -> Source:
-    """Add a feed, or without a URL the site or sitemap of the overrides. It is due at once. Raises InvalidUrl, Invalid,
-    SourceExists."""
+    """Add a feed, or else the overrides' site or sitemap, due at once. Raises InvalidUrl, Invalid, SourceExists."""
     feed_url = None if url is None else complete_url(url)
     source = apply_overrides(Source(SourceId(new_id()), "", feed_url, now), overrides)
     source = replace(source, name=check_name(host_of(source.address) if name is None else name))
@@ -81,8 +80,7 @@ async def change(conn: Connection, source: Source, changes: Changes, *, now: dat
 
 
 async def change_ingestion(conn: Connection, source: Source, *, overrides: SourceOverrides, now: datetime) -> Source:
-    """Change how a source's pages are found and read; new start pages are due at once. Raises InvalidUrl, Invalid,
-    SourceExists."""
+    """Change how pages are found and read. New start pages are due now. Raises InvalidUrl, Invalid, SourceExists."""
     changed = apply_overrides(source, overrides)
     await sources.change_ingestion(conn, source=changed)
     if start_pages(changed) != start_pages(source):
@@ -119,11 +117,9 @@ async def enable(conn: Connection, source: Source, now: datetime) -> None:
 
 
 async def disable(conn: Connection, source: Source, reason: str, now: datetime) -> datetime | None:
-    """Disable the feed; returns until when. Raises Invalid, NothingToPoll.
-
-    If the reason is a class of failure with a cooldown, the feed is probed after it, as seed 000 says. Any other reason
-    is an operator's own, and the feed stays disabled until it is enabled.
-    """
+    """Disable the feed; returns until when. Raises Invalid, NothingToPoll. If the reason is a class of failure with a
+    cooldown, the feed is probed after it, as seed 000 says. Any other reason is an operator's own, and the feed stays
+    disabled until it is enabled."""
     reason = " ".join(reason.split())
     if not 0 < len(reason) <= REASON_MAX:
         raise Invalid(f"A reason is required, of at most {REASON_MAX} characters: a class of failure, or free text.")

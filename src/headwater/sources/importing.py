@@ -1,10 +1,6 @@
-"""Imports of OPML files.
-
-In: the bytes of a file. Out: a row for each line, then a subscription for each valid line, with the outcome beside
-it. A line is one short transaction, and any number of processes may work on one import: the background task of the
-upload, each view of the progress page, and the importing stage (`ImportWorker`). So an import survives a closed
-tab, an outage and a restart.
-"""
+"""Imports of OPML files: a row for each line, then a subscription for each valid line, with the outcome beside it. A
+line is one short transaction, and any number of processes may work on one import: the background task of the upload,
+each view of the progress page, and the importing stage. So an import survives a closed tab, an outage and a restart."""
 
 import asyncio
 import time

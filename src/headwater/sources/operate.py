@@ -1,7 +1,4 @@
-"""What operators do to sources, each with its entry in the audit log, in one transaction.
-
-Used by the API, the pages and the command line.
-"""
+"""What operators do to sources, each with its entry in the audit log, in one transaction."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -85,8 +82,7 @@ async def enable_whole(conn: Connection, source: Source, *, actor: Actor, now: d
 
 
 async def retry(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
-    """Poll a feed at once on request of a user, unless an operator or the site forbids it. Raises NothingToPoll,
-    RetryRefused."""
+    """Poll a feed at once for a user, unless an operator or the site forbids it. Raises NothingToPoll, RetryRefused."""
     standing = await feed_schedule.find_standing(conn, source_id=source.id)
     if standing is None:
         raise NothingToPoll(source.name)

@@ -1,8 +1,6 @@
-"""Reading and writing OPML. Pure.
-
-Parsed without a tree or DTD and within limits, so that a hostile file costs no more than its size. Nested outlines are
-categories; Headwater's have one level, so that `News` in `World` becomes `World / News`.
-"""
+"""Reading and writing OPML. Pure. Parsed without a tree or DTD and within limits, so that a hostile file costs no more
+than its size. Nested outlines are categories; Headwater's have one level, so that `News` in `World` becomes `World /
+News`."""
 
 import re
 from collections.abc import Iterable, Mapping

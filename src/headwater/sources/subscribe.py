@@ -1,7 +1,5 @@
-"""Subscriptions: a feed URL becomes a source, shared by its subscribers, and a subscription of the user.
-
-Shared rows are written first; then `speak_for` applies row-level security to the rest of the transaction.
-"""
+"""Subscriptions: a feed URL becomes a source, shared by its subscribers, and a subscription of the user. Shared rows
+are written first; then `speak_for` applies row-level security to the rest of the transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -72,13 +70,10 @@ async def drop_feed(conn: Connection, *, user_id: UserId, subscription_id: UUID)
 
 
 async def leave_unwanted(conn: Connection, source_ids: Sequence[SourceId], now: datetime) -> None:
-    """Delete those of these sources that users added and that have no subscription.
-
-    Suggested sources stay as long as their submitter, and rejected ones for good, disabled without subscribers. Each
-    source is locked before its subscriptions are counted: a transaction that adds one is waited for, and a later one
-    finds the source deleted. Decisions of an operator or the site about a deleted source are kept, for when it is
-    added again.
-    """
+    """Delete those of these sources that users added and that have no subscription. Suggested sources stay as long as
+    their submitter, and rejected ones for good, disabled without subscribers. Each source is locked before its
+    subscriptions are counted: a transaction that adds one is waited for, and a later one finds the source deleted.
+    Decisions of an operator or the site about a deleted source are kept, for when it is added again."""
     held = await custom.lock(conn, source_ids=source_ids)
     if not held:
         return

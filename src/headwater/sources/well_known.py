@@ -1,8 +1,5 @@
-"""URLs at which feeds usually are. Pure.
-
-Only patterns that hold are here. What a site declares on its own pages is not repeated, unless those pages are large or
-refused to programs.
-"""
+"""URLs at which feeds usually are. Pure. Only patterns that hold are here. What a site declares on its own pages is not
+repeated, unless those pages are large or refused to programs."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,5 @@
-"""What a link leads to, by its URL alone. Pure.
-
-The source's patterns decide. Without them a URL is an article's if it has what those of newspapers and blogs have: a
-date in the path, a long name of several words, a number at its end.
-"""
+"""What a link leads to, by its URL alone. Pure. The source's patterns decide. Without them a URL is an article's if it
+has what those of newspapers and blogs have: a date in the path, a long name of several words, a number at its end."""
 
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
-"""The links of a page by kind, in the sandbox. Pure.
-
-`rel=nofollow` on a link, or nofollow in the page's `meta` element, is respected.
-"""
+"""The links of a page by kind, in the sandbox. Pure. `rel=nofollow` on a link, or nofollow in the page's `meta`
+element, is respected."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
-"""Checks of suggested feeds: one HEAD and one GET, five seconds for both, parsed in the sandbox. Nothing is stored.
-
-As seed 003 says, except that a server that refuses HEAD is not rejected for it, since many do.
-"""
+"""Checks of suggested feeds: one HEAD and one GET, parsed in the sandbox. Nothing is stored. As seed 003 says, except
+that a server that refuses HEAD is not rejected for it, since many do."""
 
 import asyncio
 from collections.abc import Sequence

@@ -157,11 +157,9 @@ async def count_pending(conn: Connection) -> int:
 
 
 async def lock_of_domain(conn: Connection, *, domain: str, with_pending: bool) -> list[SourceId]:
-    """Lock and return approved sources of a domain and its subdomains, also pending ones on request.
-
-    A source is of the domain if its suggestion was, or if its feed is there now. The submitter of an approved source
-    may have deleted their account: then it has no suggestion any more.
-    """
+    """Lock and return approved sources of a domain and its subdomains, also pending ones on request. A source is of the
+    domain if its suggestion was, or if its feed is there now. The submitter of an approved source may have deleted
+    their account: then it has no suggestion any more."""
     statement = """
         SELECT sources.id FROM sources LEFT JOIN submissions ON submissions.source_id = sources.id
         LEFT JOIN feed_state ON feed_state.source_id = sources.id

@@ -1,8 +1,5 @@
-"""Suggesting a feed for all users, and withdrawing a suggestion.
-
-Subscriptions are separate: private and immediate (`sources/subscribe.py`). A suggested source is disabled until it is
-approved, unless it has subscribers.
-"""
+"""Suggesting a feed for all users, and withdrawing a suggestion. A suggested source is disabled until it is approved,
+unless it has subscribers: subscriptions are private and immediate (`sources/subscribe.py`)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -69,11 +66,9 @@ async def withdraw(conn: Connection, *, user: User, source_id: SourceId, now: da
 
 
 async def _refuse(conn: Connection, *urls: str, now: datetime, hops: Sequence[str] = ()) -> ExistingSource | None:
-    """The existing source of one of these URLs, if it may be suggested. Raises InvalidProposal, FeedTaken.
-
-    A blocked domain, a rejected feed and one that an operator disabled are refused anywhere in the redirects, also in
-    temporary ones.
-    """
+    """The existing source of one of these URLs, if it may be suggested. Raises InvalidProposal, FeedTaken. A blocked
+    domain, a rejected feed and one that an operator disabled are refused anywhere in the redirects, also in temporary
+    ones."""
     domains = [domain for url in (*urls, *hops) for domain in domains_of(host_of(url))]
     for blocked in await store.find_blocked(conn, domains=domains):
         raise InvalidProposal({"url": f"The domain {blocked.domain} is blocked. Ask a moderator if that is a mistake."})

@@ -1,8 +1,6 @@
-"""Counting: sums polls by hour and day, and ranks sources.
-
-Polling only writes events; this stage counts them later, one past hour at a time, or several when it is behind. Its
-progress is written with the counts, so that it can stop anywhere and run in any number of processes.
-"""
+"""Counting: sums polls by hour and day, and ranks sources. Polling only writes events; this stage counts them later,
+one past hour at a time, or several when it is behind. Its progress is written with the counts, so that it can stop
+anywhere and run in any number of processes."""
 
 import time
 from collections.abc import Sequence

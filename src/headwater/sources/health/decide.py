@@ -1,7 +1,5 @@
-"""The state of a feed as sentences. Pure.
-
-What follows is computed by `polling.decide` from further failures of the same kind, so that it holds for every policy.
-"""
+"""The state of a feed as sentences. Pure. What follows is computed by `polling.decide` from further failures of the
+same kind, so that it holds for every policy."""
 
 from datetime import datetime, timedelta
 
