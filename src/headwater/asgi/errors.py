@@ -10,19 +10,9 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.response import Redirect, Template
 from litestar.utils import get_enum_string_value
 
+from headwater import errors as kinds
 from headwater.asgi.handlers import AnyRequest
-from headwater.errors import (
-    Conflict,
-    DatabaseUnavailable,
-    Forbidden,
-    HeadwaterError,
-    Invalid,
-    NotFound,
-    NotLoggedIn,
-    QueryTimedOut,
-    TooManyAttempts,
-    Unavailable,
-)  # fmt: skip
+from headwater.errors import HeadwaterError
 from headwater.observability.log import get_logger
 
 log = get_logger()
@@ -36,8 +26,8 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 5
 LOGIN = "/auth/login"
 STATUSES: dict[type[HeadwaterError], int] = {
-    Invalid: 400, NotLoggedIn: 401, Forbidden: 403, NotFound: 404, Conflict: 409, TooManyAttempts: 429,
-    Unavailable: 503,
+    kinds.Invalid: 400, kinds.NotLoggedIn: 401, kinds.Forbidden: 403, kinds.NotFound: 404, kinds.Conflict: 409,
+    kinds.TooManyAttempts: 429, kinds.Unavailable: 503,
 }  # fmt: skip
 # Titles of error pages; the others are those of the API.
 PAGE_TITLES = {400: "Invalid request", 401: "Login required", 403: "Access denied", 404: "Page not found"}
@@ -103,23 +93,23 @@ def status_of(error: HeadwaterError) -> int:
 
 
 def retry_header(error: HeadwaterError) -> dict[str, str]:
-    if not isinstance(error, TooManyAttempts):
+    if not isinstance(error, kinds.TooManyAttempts):
         return {}
     return {"Retry-After": str(max(1, math.ceil(error.retry_after.total_seconds())))}
 
 
 def respond_to_error(request: AnyRequest, error: HeadwaterError) -> AnyResponse:
     status = status_of(error)
-    if isinstance(error, NotLoggedIn) and is_page_request(request):
+    if isinstance(error, kinds.NotLoggedIn) and is_page_request(request):
         return Redirect(LOGIN, status_code=303)
-    if isinstance(error, NotLoggedIn) and not is_api_request(request):
+    if isinstance(error, kinds.NotLoggedIn) and not is_api_request(request):
         return respond(request, status, str(error), headers={"Location": LOGIN})
-    if isinstance(error, QueryTimedOut):
+    if isinstance(error, kinds.QueryTimedOut):
         log.warning("request timed out in the database", path=request.scope["path"], error=error.cause)
         return respond(request, status, TIMED_OUT)
     if status == 503:
         # An outage of the database is logged as an error of its own, once, and not for each request.
-        write = log.debug if isinstance(error, DatabaseUnavailable) else log.warning
+        write = log.debug if isinstance(error, kinds.DatabaseUnavailable) else log.warning
         write("request refused", path=request.scope["path"], error=str(error))
         # Details of an outage (addresses, paths) belong in the log, not in a response.
         return respond(request, status, "The database is unavailable. Headwater reconnects automatically.")
@@ -142,7 +132,6 @@ def respond_to_bug(request: AnyRequest, error: Exception) -> AnyResponse:
 
 
 def respond_to_deep_json(request: AnyRequest, _error: RecursionError) -> AnyResponse:
-    """The response to JSON that is nested too deeply to parse."""
     return respond(request, 400, "The body is nested too deeply.")
 
 
@@ -156,14 +145,10 @@ def respond(request: AnyRequest, status: int, detail: str, *, headers: Mapping[s
         body = {"status": status, "detail": detail}
         return Response(body, status_code=status, headers=sent, media_type=MediaType.JSON)
     sent = {"Cache-Control": "no-store", **sent}  # another user, or a later request, may get a page
-    page = {
-        "status": status,
-        "title": PAGE_TITLES.get(status)
-        or (PROBLEM_TYPES[status].title if status in PROBLEM_TYPES else "Request failed"),
-        "detail": detail,
-        # A page that was too slow does not reload itself: that would keep the database busy.
-        "retry": RETRY_AFTER_S if status == 503 and detail != TIMED_OUT else None,
-    }
+    title = PAGE_TITLES.get(status) or (PROBLEM_TYPES[status].title if status in PROBLEM_TYPES else "Request failed")
+    # A page that was too slow does not reload itself: that would keep the database busy.
+    retry = RETRY_AFTER_S if status == 503 and detail != TIMED_OUT else None
+    page = {"status": status, "title": title, "detail": detail, "retry": retry}
     return Template("error.html", context=page, status_code=status, headers=sent)
 
 
@@ -172,9 +157,8 @@ def problem(
 ) -> Response[Problem]:
     type_ = PROBLEM_TYPES.get(status, PROBLEM_TYPES[500] if status >= 500 else PROBLEM_TYPES[400])
     body = Problem(f"{DOCUMENTATION}#{type_.name}", type_.title, status, detail, type_.advice, errors)
-    return Response(
-        body, status_code=status, headers={"Cache-Control": "no-store", **(headers or {})}, media_type=MEDIA_TYPE
-    )
+    sent = {"Cache-Control": "no-store", **(headers or {})}
+    return Response(body, status_code=status, headers=sent, media_type=MEDIA_TYPE)
 
 
 def is_api_request(request: AnyRequest) -> bool:

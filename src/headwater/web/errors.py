@@ -11,18 +11,9 @@ from litestar.exceptions import ValidationException
 from litestar.handlers import HTTPRouteHandler
 from litestar.response import Template
 
+from headwater import errors
 from headwater.asgi.errors import LOGIN, TIMED_OUT, status_of
 from headwater.asgi.handlers import AnyRequest
-from headwater.errors import (
-    AiUnavailable,
-    AlreadySubscribed,
-    DatabaseUnavailable,
-    HeadwaterError,
-    InvalidFeed,
-    NotLoggedIn,
-    QueryTimedOut,
-    Unavailable,
-)  # fmt: skip
 from headwater.observability.log import get_logger
 
 log = get_logger()
@@ -51,33 +42,29 @@ def fragment(
             headers |= {"HX-Retarget": f"#{place.format(**plain)}", "HX-Reswap": "innerHTML"}
         return Template(template, context={**context, "user": None}, status_code=status, headers=headers)
 
-    def invalid_feed(request: AnyRequest, error: InvalidFeed) -> Template:
-        return respond(request, 400, "feeds/form_errors.html", name_error=error.name, url_error=error.url)
+    def respond_to(request: AnyRequest, error: Exception) -> Template:
+        match error:
+            case errors.InvalidFeed():
+                return respond(request, 400, "feeds/form_errors.html", name_error=error.name, url_error=error.url)
+            case errors.AlreadySubscribed():
+                return respond(request, 409, "feeds/form_errors.html", url_error=taken or str(error))
+            case errors.NotLoggedIn():
+                return respond(request, 401, "refusal.html", message=LOGGED_OUT, login=True)
+            case ValidationException():
+                return respond(request, 400, "refusal.html", message="Invalid query parameters")
+            case errors.Unavailable() if not isinstance(error, errors.AiUnavailable):
+                is_slow = isinstance(error, errors.QueryTimedOut)
+                is_outage = isinstance(error, errors.DatabaseUnavailable) and not is_slow
+                write = log.debug if is_outage else log.warning  # an outage is logged once, elsewhere
+                write("request refused", path=request.scope["path"], error=str(error))
+                status, message = (503, TIMED_OUT) if is_slow else (500, broken)
+                return respond(request, status, "refusal.html", message=message)
+            case errors.HeadwaterError():
+                return respond(request, status_of(error), "refusal.html", message=str(error))
+            case _:
+                log.error("request broke", path=request.scope["path"], exc_info=error)
+                return respond(request, 500, "refusal.html", message=broken)
 
-    def already_subscribed(request: AnyRequest, error: AlreadySubscribed) -> Template:
-        return respond(request, 409, "feeds/form_errors.html", url_error=taken or str(error))
-
-    def not_logged_in(request: AnyRequest, _error: NotLoggedIn) -> Template:
-        return respond(request, 401, "refusal.html", message=LOGGED_OUT, login=True)
-
-    def invalid_query(request: AnyRequest, _error: ValidationException) -> Template:
-        return respond(request, 400, "refusal.html", message="Invalid query parameters")
-
-    def other_error(request: AnyRequest, error: HeadwaterError) -> Template:
-        if isinstance(error, Unavailable) and not isinstance(error, AiUnavailable):
-            is_slow = isinstance(error, QueryTimedOut)
-            is_outage = isinstance(error, DatabaseUnavailable) and not is_slow
-            write = log.debug if is_outage else log.warning  # an outage is logged once, elsewhere
-            write("request refused", path=request.scope["path"], error=str(error))
-            return respond(request, 503 if is_slow else 500, "refusal.html", message=TIMED_OUT if is_slow else broken)
-        return respond(request, status_of(error), "refusal.html", message=str(error))
-
-    def bug(request: AnyRequest, error: Exception) -> Template:
-        log.error("request broke", path=request.scope["path"], exc_info=error)
-        return respond(request, 500, "refusal.html", message=broken)
-
-    handlers: dict[type[Exception], Callable[[AnyRequest, Any], Template]] = {
-        InvalidFeed: invalid_feed, AlreadySubscribed: already_subscribed, NotLoggedIn: not_logged_in,
-        ValidationException: invalid_query, HeadwaterError: other_error, Exception: bug,
-    }  # fmt: skip
+    # The app has handlers of HTTPException and HeadwaterError, which one of Exception alone does not replace.
+    handlers = dict.fromkeys((ValidationException, errors.HeadwaterError, Exception), respond_to)
     return method(path, status_code=status_code, exception_handlers=handlers, **options)
