@@ -1,6 +1,5 @@
 """The account page: password, email, sessions, API tokens, reading statistics, deletion."""
 
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -15,7 +14,7 @@ from headwater.accounts.changes import lock_logged_in
 from headwater.accounts.decide import scopes_allowed
 from headwater.accounts.store import sessions as sessions_store
 from headwater.accounts.store import tokens as tokens_store
-from headwater.accounts.types import Scope, Tokens
+from headwater.accounts.types import Scope
 from headwater.analytics import store as analytics
 from headwater.asgi.errors import LOGIN, status_of
 from headwater.asgi.handlers import Call, CallContext
@@ -46,28 +45,26 @@ async def account(call: Call) -> Template:
 @post("/account/password", status_code=200)
 async def change_password(call: Call, data: URLEncodedBody[AccountForm], access: NamedDependency[Access]) -> Template:
     """Change the password; all other sessions end, and this browser gets new cookies."""
-    issued: list[Tokens] = []
-
-    async def change() -> str:
+    try:
         check_confirmed(data.password, data.password_confirm)
         tokens = await access.change_password(call.user, data.current_password, data.password, keep=call.request.auth)
-        issued.extend([tokens] if tokens else [])
-        return "Password changed. All other sessions are logged out and your API tokens are revoked."
-
-    page = await _attempt(call, "password", change)
-    page.cookies = [cookie for tokens in issued for cookie in session_cookies(call.request, tokens, call.now)]
+    except HeadwaterError as error:
+        return await _page(call, error=error, at="password")
+    notice = "Password changed. All other sessions are logged out and your API tokens are revoked."
+    page = await _page(call, at="password", notice=notice)
+    page.cookies = session_cookies(call.request, tokens, call.now) if tokens else []
     return page
 
 
 @post("/account/email", status_code=200)
 async def change_email(call: Call, data: URLEncodedBody[AccountForm], access: NamedDependency[Access]) -> Template:
     """Change the email, after confirmation by a link sent to it."""
-
-    async def change() -> str:
+    try:
         await access.ask_for_email(call.user, data.email, data.current_password, session=call.request.auth)
-        return f"We sent an email to {data.email.strip()}. Follow its link to confirm the change."
-
-    return await _attempt(call, "email", change)
+    except HeadwaterError as error:
+        return await _page(call, error=error, at="email")
+    notice = f"We sent an email to {data.email.strip()}. Follow its link to confirm the change."
+    return await _page(call, at="email", notice=notice)
 
 
 @post("/account/sessions/{session_id:uuid}/end", status_code=303)
@@ -81,16 +78,14 @@ async def end_session(call: Call, session_id: FromPath[UUID]) -> Redirect:
 @post("/account/tokens", status_code=200)
 async def add_token(call: Call, data: URLEncodedBody[AccountForm]) -> Template:
     """Create an API token; it is shown only once."""
-    made: list[str] = []
-
-    async def make() -> str:
-        scopes = [data.scopes] if isinstance(data.scopes, str) else data.scopes
+    scopes = [data.scopes] if isinstance(data.scopes, str) else data.scopes
+    try:
         async with call.database.as_system() as conn:
             user = await lock_logged_in(conn, call.request.auth)
-            made.append(await make_token(conn, user=user, name=data.name, scopes=scopes, now=call.now))
-        return "Copy the token now: it is not shown again."
-
-    return await _attempt(call, "tokens", make, made)
+            token = await make_token(conn, user=user, name=data.name, scopes=scopes, now=call.now)
+    except HeadwaterError as error:
+        return await _page(call, error=error, at="tokens")
+    return await _page(call, at="tokens", notice="Copy the token now: it is not shown again.", token=token)
 
 
 @post("/account/tokens/{token_id:uuid}/revoke", status_code=303)
@@ -122,16 +117,6 @@ async def delete_account(
     except HeadwaterError as error:
         return await _page(call, error=error, at="delete")
     return Redirect(LOGIN, status_code=303, cookies=session_cookies(call.request, None, call.now))
-
-
-async def _attempt(
-    call: CallContext, at: str, step: Callable[[], Awaitable[str]], made: Sequence[str] = ()
-) -> Template:
-    try:
-        notice = await step()
-    except HeadwaterError as error:
-        return await _page(call, error=error, at=at)
-    return await _page(call, at=at, notice=notice, token="".join(made))
 
 
 async def _page(
