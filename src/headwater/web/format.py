@@ -10,13 +10,11 @@ from headwater.polling.types import FailureClass
 from headwater.sources.health.types import FailureGroup
 from headwater.types import SourceState
 
-STATES = {SourceState.WORKING: "Healthy", SourceState.AUTO_DISABLED: "Auto-disabled"}
-REASONS = {
-    FailureClass.UPSTREAM_FAILURE: "Server error (5xx)",
-    FailureClass.NETWORK: "Network error",
-    FailureClass.DNS: "DNS error",
-    FailureClass.SSRF_BLOCKED: "Blocked address",
-}
+LABELS: dict[str, str] = {
+    SourceState.WORKING: "Healthy", SourceState.AUTO_DISABLED: "Auto-disabled", Status.DEAD: "Gave up",
+    FailureClass.UPSTREAM_FAILURE: "Server error (5xx)", FailureClass.NETWORK: "Network error",
+    FailureClass.DNS: "DNS error", FailureClass.SSRF_BLOCKED: "Blocked address",
+}  # fmt: skip
 _STEPS = (
     (timedelta(days=365), "year"), (timedelta(days=30), "month"), (timedelta(days=1), "day"),
     (timedelta(hours=1), "hour"), (timedelta(minutes=1), "minute"), (timedelta(seconds=1), "second"),
@@ -59,14 +57,14 @@ def lazy_images(html: str) -> Markup:
     return Markup(html.replace("<img ", attributes))  # noqa: S704  sanitised before it was stored
 
 
-def state_label(state: str) -> str:
-    """The label of a source's state: `Auto-disabled`."""
-    return STATES.get(SourceState(state)) or _words(state)
+def label(value: str) -> str:
+    """The label of a state, a status or a class of failures: `Auto-disabled`, `Gave up`, `Server error (5xx)`."""
+    return LABELS.get(value) or value.replace("_", " ").capitalize()
 
 
 def reason_label(reason: str) -> str:
-    """The label of a class of failures: `Server error (5xx)`. A reason that a person wrote is unchanged."""
-    return REASONS.get(FailureClass(reason)) or _words(reason) if reason in set(FailureClass) else reason
+    """The label of a class of failures. A reason that a person wrote is unchanged."""
+    return label(reason) if reason in set(FailureClass) else reason
 
 
 def failure_group_label(name: str) -> str:
@@ -74,15 +72,4 @@ def failure_group_label(name: str) -> str:
     return FailureGroup[name.upper()].value
 
 
-def url_status_label(status: str) -> str:
-    """The label of a URL's status: `Gave up`."""
-    return "Gave up" if status == Status.DEAD else _words(status)
-
-
-def _words(value: str) -> str:
-    return value.replace("_", " ").capitalize()
-
-
-FILTERS = (
-    count, failure_group_label, host, lazy_images, moment, reason_label, since, state_label, until, url_status_label,
-)  # fmt: skip
+FILTERS = (count, failure_group_label, host, label, lazy_images, moment, reason_label, since, until)
