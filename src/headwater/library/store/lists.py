@@ -22,15 +22,11 @@ IN_FEED: Final = """
     (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s) AND (%(category)s::text IS NULL OR category = %(category)s)
 """
 IS_READ: Final = """
-    coalesce(
-        marks.is_read,
-        (
-            SELECT bool_and(listed.listed_at <= read_until)
-            FROM article_sources AS listed JOIN subscriptions USING (source_id)
-            WHERE listed.article_id = articles.id
-        ),
-        false
-    ) AS is_read
+    coalesce(marks.is_read, (
+        SELECT bool_and(listed.listed_at <= read_until)
+        FROM article_sources AS listed JOIN subscriptions USING (source_id)
+        WHERE listed.article_id = articles.id
+    ), false) AS is_read
 """
 IS_UNREAD: Final = """
     NOT EXISTS (SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0)
@@ -96,12 +92,9 @@ class _View:
     def shown(self, line: ArticleLine) -> ArticleLine:
         if self.title is None:
             return line
-        return replace(
-            line,
-            title=self.title or line.title,
-            author=line.author if self.author is None else self.author,
-            summary=line.summary if self.summary is None else self.summary,
-        )
+        author = line.author if self.author is None else self.author
+        summary = line.summary if self.summary is None else self.summary
+        return replace(line, title=self.title or line.title, author=author, summary=summary)
 
 
 async def _view(
@@ -180,8 +173,7 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
             WHERE listed_at > read_until
                 AND NOT EXISTS (SELECT FROM marks WHERE marks.article_id = latest.article_id AND is_read OFFSET 0)
         ), fresh AS MATERIALIZED (
-            SELECT source_id, name, read_until,
-                dense_rank() OVER (ORDER BY listed_at DESC, article_id DESC) AS rank
+            SELECT source_id, name, read_until, dense_rank() OVER (ORDER BY listed_at DESC, article_id DESC) AS rank
             FROM feed
             CROSS JOIN LATERAL (
                 SELECT listed_at, article_id
@@ -221,30 +213,22 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
 
 
 def page_values(query: ArticlesQuery) -> dict[str, object]:
+    listed_at, article_id = query.after or ("infinity", UUID(int=2**128 - 1))
     return {
-        "feed": query.feed,
-        "category": query.category,
-        "listed_at": query.after.at if query.after else "infinity",
-        "article_id": query.after.id if query.after else UUID(int=2**128 - 1),
-        "limit": query.limit,
-        "look": min(query.limit * LOOK_PER_LINE, LOOK_MAX),
-    }
+        "feed": query.feed, "category": query.category, "listed_at": listed_at, "article_id": article_id,
+        "limit": query.limit, "look": min(query.limit * LOOK_PER_LINE, LOOK_MAX),
+    }  # fmt: skip
 
 
 async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
     """Starred articles, the latest star first, including those of feeds without a subscription."""
     statement = f"""
         SELECT articles.id, number, url, {DESCRIBED}, marks.starred_at AS listed_at,
-            coalesce(
-                (
-                    SELECT subscriptions.name
-                    FROM article_sources JOIN subscriptions USING (source_id)
-                    WHERE article_sources.article_id = articles.id
-                    ORDER BY subscriptions.name LIMIT 1
-                ),
-                ''
-            ) AS feed_name,
-            {IS_READ}, true AS is_starred
+            coalesce((
+                SELECT min(subscriptions.name)
+                FROM article_sources JOIN subscriptions USING (source_id)
+                WHERE article_sources.article_id = articles.id
+            ), '') AS feed_name, {IS_READ}, true AS is_starred
         FROM marks
         JOIN articles ON articles.id = marks.article_id
         LEFT JOIN LATERAL article_for_user(marks.article_id) AS described ON true

@@ -9,14 +9,9 @@ from headwater.types import ArticleId, PageCursor, UserId
 
 
 async def mark(
-    conn: Connection,
-    *,
-    user_id: UserId,
-    article_id: ArticleId,
-    is_read: bool | None,
-    is_starred: bool | None,
-    now: datetime,
-) -> None:
+    conn: Connection, *, user_id: UserId, article_id: ArticleId, now: datetime, is_read: bool | None = None,
+    is_starred: bool | None = None,
+) -> None:  # fmt: skip
     """Set read or starred; None keeps it. A star keeps what feeds of other sites say of the article."""
     statement = """
         INSERT INTO marks (
@@ -45,22 +40,16 @@ async def mark(
 async def advance(conn: Connection, *, article_id: ArticleId) -> None:
     """Move `read_until` of feeds that list an article up to their oldest unread one. Each article is passed once."""
     statement = f"""
-        UPDATE subscriptions SET read_until = coalesce(
-            (
-                SELECT listed_at - interval '1 microsecond'
-                FROM article_sources
-                WHERE article_sources.source_id = subscriptions.source_id AND listed_at > read_until AND {IS_UNREAD}
-                ORDER BY listed_at LIMIT 1
-            ),
-            greatest(
-                read_until,
-                (
-                    SELECT listed_at
-                    FROM article_sources WHERE article_sources.source_id = subscriptions.source_id
-                    ORDER BY listed_at DESC LIMIT 1
-                )
-            )
-        )
+        UPDATE subscriptions SET read_until = coalesce((
+            SELECT listed_at - interval '1 microsecond'
+            FROM article_sources
+            WHERE article_sources.source_id = subscriptions.source_id AND listed_at > read_until AND {IS_UNREAD}
+            ORDER BY listed_at LIMIT 1
+        ), greatest(read_until, (
+            SELECT listed_at
+            FROM article_sources WHERE article_sources.source_id = subscriptions.source_id
+            ORDER BY listed_at DESC LIMIT 1
+        )))
         WHERE source_id IN (SELECT source_id FROM article_sources WHERE article_id = %(article_id)s)
     """
     await conn.execute(statement, {"article_id": article_id})
@@ -70,9 +59,7 @@ async def mark_all_read(conn: Connection, *, feed: UUID | None, category: str | 
     """Mark articles listed up to a time as read, in one feed, a category or all feeds."""
     statement = f"""
         WITH read AS (
-            UPDATE subscriptions SET read_until = greatest(read_until, %(until)s)
-            WHERE {IN_FEED}
-            RETURNING source_id
+            UPDATE subscriptions SET read_until = greatest(read_until, %(until)s) WHERE {IN_FEED} RETURNING source_id
         )
         UPDATE marks SET is_read = NULL
         FROM read JOIN article_sources USING (source_id)

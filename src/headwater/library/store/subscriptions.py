@@ -30,13 +30,10 @@ _FEED_ITEMS: Final = f"""
         polled_at AS last_polled_at,
         CASE WHEN enabled THEN next_try(next_poll_at, feed_state.host) END AS next_poll_at, last_error,
         last_error_type, feed_disabled_at AS disabled_at, off_until,
-        coalesce(
-            article_count,  -- only a feed has this counter
-            (
-                SELECT count(*)
-                FROM (SELECT FROM article_sources WHERE article_sources.source_id = sources.id LIMIT 10000) AS listed
-            )
-        ) AS article_count
+        coalesce(article_count, (  -- only a feed has this counter
+            SELECT count(*)
+            FROM (SELECT FROM article_sources WHERE article_sources.source_id = sources.id LIMIT 10000) AS listed
+        )) AS article_count
     {_FEEDS}
 """
 _MATCHES: Final = """
@@ -52,15 +49,9 @@ _BY_NAME: Final = "ORDER BY lower(subscriptions.name), subscriptions.id"
 
 
 async def add(
-    conn: Connection,
-    *,
-    subscription_id: UUID,
-    user_id: UserId,
-    source_id: SourceId,
-    name: str,
-    category: str | None,
+    conn: Connection, *, subscription_id: UUID, user_id: UserId, source_id: SourceId, name: str, category: str | None,
     now: datetime,
-) -> None:
+) -> None:  # fmt: skip
     """Subscribe to a source. Raises AlreadySubscribed."""
     with translate(subscriptions_one_per_source=AlreadySubscribed()):
         statement = """
@@ -73,9 +64,8 @@ async def add(
 
 async def lock(conn: Connection, *, user_id: UserId) -> None:
     """Let no other transaction subscribe for this user before this one ends."""
-    await conn.execute(
-        "SELECT pg_advisory_xact_lock(hashtextextended(%(key)s, 0))", {"key": f"subscriptions:{user_id}"}
-    )
+    statement = "SELECT pg_advisory_xact_lock(hashtextextended(%(key)s, 0))"
+    await conn.execute(statement, {"key": f"subscriptions:{user_id}"})
 
 
 async def count(conn: Connection) -> int:
@@ -111,17 +101,15 @@ async def change(
             UPDATE subscriptions SET name = %(name)s, category = %(category)s, source_id = %(source_id)s
             WHERE id = %(id)s
         """
-        cur = await conn.execute(
-            statement, {"id": subscription_id, "name": name, "category": category, "source_id": source_id}
-        )
+        values = {"id": subscription_id, "name": name, "category": category, "source_id": source_id}
+        cur = await conn.execute(statement, values)
     return cur.rowcount == 1
 
 
 async def remove(conn: Connection, *, subscription_id: UUID) -> SourceId | None:
     """Unsubscribe. Returns the source; None if the user has no such subscription."""
-    return await fetch_value(
-        conn, "DELETE FROM subscriptions WHERE id = %(id)s RETURNING source_id", {"id": subscription_id}
-    )
+    statement = "DELETE FROM subscriptions WHERE id = %(id)s RETURNING source_id"
+    return await fetch_value(conn, statement, {"id": subscription_id})
 
 
 async def count_feeds(conn: Connection, *, query: FeedsQuery) -> int:

@@ -60,18 +60,12 @@ async def ask(prompt: str, options: SummaryOptions) -> SummaryOutcome:
 
     timeout = options.timeout.total_seconds()
     try:
-        async with (
-            asyncio.timeout(timeout),
-            openai.AsyncOpenAI(
-                api_key=options.api_key, base_url=options.base_url, max_retries=0, timeout=timeout
-            ) as client,
-        ):
+        client = openai.AsyncOpenAI(api_key=options.api_key, base_url=options.base_url, max_retries=0, timeout=timeout)
+        async with asyncio.timeout(timeout), client:
             answer = await client.chat.completions.with_raw_response.create(
-                model=options.model,
-                messages=[{"role": "user", "content": prompt}],
-                temperature=options.temperature,
-                max_tokens=options.max_tokens,
-            )
+                model=options.model, messages=[{"role": "user", "content": prompt}],
+                temperature=options.temperature, max_tokens=options.max_tokens,
+            )  # fmt: skip
             body = answer.http_response.content
     except TimeoutError:
         return NotWritten("timeout", is_unavailable=True)

@@ -39,12 +39,9 @@ async def list_articles(conn: Connection, *, since: datetime, limit: int) -> lis
             coalesce(nullif(described.title, ''), nullif(articles.title, ''), content.title, articles.url), newest.name,
             coalesce(described.published_at, articles.published_at, newest.listed_at),
             left(coalesce(nullif(content.text, ''), original.text), 4000),
-            left(
-                coalesce(
-                    nullif(described.content, ''), described.summary, nullif(articles.content, ''), articles.summary
-                ),
-                12000
-            )
+            left(coalesce(
+                nullif(described.content, ''), described.summary, nullif(articles.content, ''), articles.summary
+            ), 12000)
         FROM newest
         JOIN articles ON articles.id = newest.article_id
         LEFT JOIN content ON content.article_id = articles.id

@@ -18,15 +18,7 @@ from headwater.db import Connection
 from headwater.errors import Invalid, NotFound
 from headwater.library.search import page_of, search
 from headwater.library.store import lists, marks, subscriptions
-from headwater.library.types import (
-    ARTICLES_PER_PAGE,
-    ArticleFull,
-    ArticleLine,
-    ArticlePage,
-    ArticlesQuery,
-    FeedsQuery,
-    Shelf,
-)
+from headwater.library.types import ArticleFull, ArticleLine, ArticlePage, ArticlesQuery, FeedsQuery, Shelf
 from headwater.types import ArticleId
 from headwater.web.query import is_counted, parse_id, record
 
@@ -54,11 +46,9 @@ class MarkRead:
 
 
 def read_query(
-    shelf: FromQuery[str] = "unread",
-    feed: FromQuery[str] = "",
-    category: FromQuery[str] = "",
-    after: FromQuery[str] = "",
-) -> ArticlesQuery:
+    shelf: FromQuery[str] = "unread", feed: FromQuery[str] = "", category: FromQuery[str] = "",
+    after: FromQuery[str] = ""
+) -> ArticlesQuery:  # fmt: skip
     """The list, filters and cursor. Raises Invalid."""
     if shelf not in set(Shelf):
         raise Invalid("Unknown list. Use unread, all or starred.")
@@ -66,7 +56,7 @@ def read_query(
     if feed and chosen is None:
         raise Invalid("Feed not found.")
     place = decode_cursor(after) if after else None
-    return ArticlesQuery(Shelf(shelf), chosen, category.replace("\0", "") or None, place, ARTICLES_PER_PAGE)
+    return ArticlesQuery(Shelf(shelf), chosen, category.replace("\0", "") or None, place)
 
 
 QUERY = {"wanted": Provide(read_query, sync_to_thread=False)}
@@ -196,9 +186,6 @@ def _shown(query: ArticlesQuery) -> dict[str, Any]:
 
 
 async def _mark(conn: Connection, call: CallContext, article_id: ArticleId, **marked: bool) -> None:
-    is_read, is_starred = marked.get("is_read"), marked.get("is_starred")
-    await marks.mark(
-        conn, user_id=call.user.id, article_id=article_id, is_read=is_read, is_starred=is_starred, now=call.now
-    )
-    if is_read:
+    await marks.mark(conn, user_id=call.user.id, article_id=article_id, **marked, now=call.now)
+    if marked.get("is_read"):
         await marks.advance(conn, article_id=article_id)
