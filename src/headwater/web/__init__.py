@@ -90,23 +90,19 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
     def with_csrf(app: ASGIApp) -> ASGIApp:
         return CsrfMiddleware(app, access)
 
+    values = provide(
+        access=access, polling_options=options.polling, upload_sandbox=options.upload_sandbox, trials=options.trials,
+        setting_lines=options.settings, frontier_options=options.frontier,
+        summary_writer=SummaryWriter(database, clock, options.summaries),
+    )  # fmt: skip
+    found = [value for module in PAGES for value in vars(module).values() if isinstance(value, HTTPRouteHandler)]
     pages = Router(
         "/",
-        route_handlers=[
-            handler for module in PAGES for handler in vars(module).values() if isinstance(handler, HTTPRouteHandler)
-        ],
+        route_handlers=found,
         middleware=[with_session, with_csrf],
         # Roles first: after a logout the message is to log in, not that the form has expired.
         guards=[require_role, require_csrf_token],
-        dependencies=provide(
-            access=access,
-            polling_options=options.polling,
-            upload_sandbox=options.upload_sandbox,
-            trials=options.trials,
-            setting_lines=options.settings,
-            frontier_options=options.frontier,
-            summary_writer=SummaryWriter(database, clock, options.summaries),
-        ),
+        dependencies=values,
         cache_control=CacheControlHeader(no_store=True),
         include_in_schema=False,
     )
@@ -117,12 +113,7 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
     ]
 
 
-@get(
-    "/htmx.min.js",
-    media_type="text/javascript",
-    cache_control=CacheControlHeader(max_age=86_400, public=True),
-    sync_to_thread=False,
-)
-def _htmx() -> bytes:
+@get("/htmx.min.js", media_type="text/javascript", cache_control=CacheControlHeader(max_age=86_400, public=True))
+async def _htmx() -> bytes:
     """Serve the htmx script from its package: no copy in this repository, no request to a CDN."""
     return _HTMX

@@ -104,17 +104,14 @@ async def follow(call: Call, source_id: FromPath[UUID], quotas: NamedDependency[
 
 @fragment(post, "/discover/suggest", "Failed to suggest feed", place="suggest-errors")
 async def suggest(
-    call: Call,
-    data: URLEncodedBody[SuggestionForm],
-    inspector: NamedDependency[Inspector | None],
+    call: Call, data: URLEncodedBody[SuggestionForm], inspector: NamedDependency[Inspector | None],
     quotas: NamedDependency[Quotas],
-) -> Template | Redirect:
+) -> Template | Redirect:  # fmt: skip
     if inspector is None:
         raise Unavailable("Feeds cannot be checked on this server.")
     try:
-        feed = await submit(
-            call.database, inspector, call.clock, user=call.user, proposal=_proposal(data), quotas=quotas
-        )
+        proposal = _proposal(data)
+        feed = await submit(call.database, inspector, call.clock, user=call.user, proposal=proposal, quotas=quotas)
     except (InvalidProposal, FeedTaken) as error:
         return _refused(error)
     if not call.is_htmx:

@@ -24,7 +24,7 @@ from headwater.sources.types import LINES_PER_PAGE, Import, LineOutcome
 from headwater.web.errors import fragment
 from headwater.web.query import parse_number
 
-FORM_OVERHEAD = 65_536  # bytes of the form around the file
+BODY_MAX = BYTES_MAX + 65_536  # bytes of the file and of the form around it
 
 
 def upload_error(request: AnyRequest, error: HTTPException) -> Template:
@@ -39,12 +39,7 @@ async def opml(call: Call) -> Template:
     return await _page(call)
 
 
-@post(
-    "/opml",
-    status_code=303,
-    request_max_body_size=BYTES_MAX + FORM_OVERHEAD,
-    exception_handlers={HTTPException: upload_error},
-)
+@post("/opml", status_code=303, request_max_body_size=BODY_MAX, exception_handlers={HTTPException: upload_error})
 async def upload(
     call: Call, upload_sandbox: NamedDependency[Sandbox | None], quotas: NamedDependency[Quotas]
 ) -> Template | Redirect:
@@ -71,9 +66,8 @@ async def report(
     outcome = LineOutcome(show) if show else None
     found = await _find(call, import_id)
     async with call.as_user() as conn:
-        lines = await imports_store.list_lines(
-            conn, import_id=import_id, outcome=outcome, after=number, limit=LINES_PER_PAGE + 1
-        )
+        limit = LINES_PER_PAGE + 1
+        lines = await imports_store.list_lines(conn, import_id=import_id, outcome=outcome, after=number, limit=limit)
     following = lines[LINES_PER_PAGE - 1].number if len(lines) > LINES_PER_PAGE else None
     return call.page("opml/report.html", found=found, show=show, lines=lines[:LINES_PER_PAGE], next=following)
 

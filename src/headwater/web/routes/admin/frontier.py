@@ -22,15 +22,7 @@ from headwater.db import Connection
 from headwater.errors import Invalid, UrlNotFound
 from headwater.frontier.retrying import RETRIED, retry_matching
 from headwater.frontier.store import changes, listing, queue
-from headwater.frontier.types import (
-    Fate,
-    FrontierOptions,
-    FrontierUrl,
-    Origin,
-    Status,
-    Submission,
-    UrlFilter,
-)  # fmt: skip
+from headwater.frontier.types import Fate, FrontierOptions, FrontierUrl, Origin, Status, Submission, UrlFilter
 from headwater.hosts.store.status import find_status, list_waiting
 from headwater.sources.store.sources import find_label, list_labels
 from headwater.types import PageCursor, SourceId
@@ -159,7 +151,7 @@ async def retry_all(call: Call, data: URLEncodedBody[FrontierForm]) -> Template:
     async def log(conn: Connection) -> None:
         nonlocal is_logged
         if not is_logged:  # once per step, in the transaction of its first change
-            await call.audit(conn, AuditAction.URLS_RETRIED, f"all {describe(wanted)}", **filter_values(wanted))
+            await call.audit(conn, AuditAction.URLS_RETRIED, f"all {describe(wanted)}", None, **filter_values(wanted))
         is_logged = True
 
     after = read_cursor(data.cursor)

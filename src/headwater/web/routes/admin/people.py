@@ -46,15 +46,13 @@ async def list_users(call: Call, q: FromQuery[str] = "", page: FromQuery[str] = 
 USERS = {"found": Provide(list_users)}
 
 
-@get("/admin/people", role=Role.SUPER_ADMIN, dependencies=USERS, sync_to_thread=False)
-def people(call: Call, found: NamedDependency[dict[str, Any]]) -> Template:
+@get("/admin/people", role=Role.SUPER_ADMIN, dependencies=USERS)
+async def people(call: Call, found: NamedDependency[dict[str, Any]]) -> Template:
     return call.page("admin/people.html", **found)
 
 
-@fragment(
-    get, "/admin/people/list", "Failed to load users", role=Role.SUPER_ADMIN, dependencies=USERS, sync_to_thread=False
-)
-def user_list(call: Call, found: NamedDependency[dict[str, Any]]) -> Template:
+@fragment(get, "/admin/people/list", "Failed to load users", role=Role.SUPER_ADMIN, dependencies=USERS)
+async def user_list(call: Call, found: NamedDependency[dict[str, Any]]) -> Template:
     return call.page("admin/people_list.html", **found)
 
 
