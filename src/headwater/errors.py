@@ -94,9 +94,8 @@ class TooManyRequests(TooManyAttempts):
     """A user has too many requests in progress."""
 
     def __init__(self, retry_after: timedelta) -> None:
-        super().__init__(
-            retry_after, text="You have too many requests in progress. Wait until some of them are answered."
-        )
+        text = "You have too many requests in progress. Wait until some of them are answered."
+        super().__init__(retry_after, text=text)
 
 
 class QuotaReached(TooManyAttempts):
@@ -167,10 +166,7 @@ class NothingToPoll(Conflict):
 
 
 class HostBusy(Conflict):
-    """A host is busy or paused: it is requested later, and is not an error of the feed.
-
-    `until` is None if unknown.
-    """
+    """A host is busy or paused, `until` then if known: it is requested later, and is not an error of the feed."""
 
     def __init__(self, host: str, until: datetime | None = None) -> None:
         when = "in a moment" if until is None else f"after {until:%Y-%m-%d %H:%M} UTC"

@@ -151,17 +151,12 @@ async def open_turns(settings: Settings) -> AsyncIterator[Turns | None]:
 
 # Client and sandboxes are async context managers.
 def open_client(settings: Settings) -> Client:
-    return Client(
-        user_agent=settings.user_agent or f"Headwater/{__version__} (+{settings.contact_url})",
-        allow_loopback=settings.allow_loopback,
-        resolve=settings.resolve,
-    )
+    agent = settings.user_agent or f"Headwater/{__version__} (+{settings.contact_url})"
+    return Client(user_agent=agent, allow_loopback=settings.allow_loopback, resolve=settings.resolve)
 
 
-def open_sandbox(
-    settings: Settings, *, processes: int | None = None, preload: str = "headwater.polling.read"
-) -> Sandbox:
-    """Processes that parse feeds and uploads."""
+def open_sandbox(settings: Settings, *, processes: int = 0, preload: str = "headwater.polling.read") -> Sandbox:
+    """Processes that parse feeds and uploads; 0: as many as the settings say."""
     return Sandbox(
         processes=processes or settings.parse_processes, time_limit=settings.parse_timeout,
         memory_limit=settings.parse_memory, preload=(preload,),
@@ -287,9 +282,8 @@ def outside_login(settings: Settings, client: Client, *, site: str) -> OpenId | 
         return None
     client_id, secret = settings.oidc_client_id, settings.oidc_client_secret
     if not client_id or secret is None:
-        raise InvalidSettings(
-            ["HEADWATER_OIDC_ISSUER needs HEADWATER_OIDC_CLIENT_ID and HEADWATER_OIDC_CLIENT_SECRET."]
-        )
+        needed = "HEADWATER_OIDC_CLIENT_ID and HEADWATER_OIDC_CLIENT_SECRET"
+        raise InvalidSettings([f"HEADWATER_OIDC_ISSUER needs {needed}."])
     back = f"{site}/auth/openid/callback"
     options = OpenIdOptions(issuer=settings.oidc_issuer, client_id=client_id, client_secret=secret, back=back)
     return OpenId(client, utc_now, options)

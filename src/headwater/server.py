@@ -38,13 +38,11 @@ def create_app(
 
     Users may also log in with `openid`. `limits` are those of the API; none by default.
     """
-    web = web or WebOptions()
+    web, limits = web or WebOptions(), limits or RateLimits()
     outsiders = Outsiders(database, clock, web.accounts)
     bearers = Bearers(database, clock, api_token, outsiders, issuer)
     app = Litestar(
-        route_handlers=[
-            health_routes, *web_routes(database, clock, web), *api_routes(bearers, clock, limits or RateLimits())
-        ],
+        route_handlers=[health_routes, *web_routes(database, clock, web), *api_routes(bearers, clock, limits)],
         dependencies=provide(
             database=database, clock=clock, openid=openid, quotas=web.quotas, inspector=web.inspector,
             outsiders=outsiders,
@@ -65,13 +63,8 @@ def create_app(
 
 def create_health_app(database: Database) -> Litestar:
     """Health and metrics, of a worker without pages."""
-    app = Litestar(
-        route_handlers=[health_routes],
-        dependencies=provide(database=database),
-        openapi_config=None,
-        logging_config=None,
-    )
-    return _wrapped(app)
+    tools = provide(database=database)
+    return _wrapped(Litestar([health_routes], dependencies=tools, openapi_config=None, logging_config=None))
 
 
 def _wrapped(app: Litestar) -> Litestar:

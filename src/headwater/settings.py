@@ -444,9 +444,8 @@ def allowed(name: str) -> str:
         return _ALLOWED[name]
     field = Settings.model_fields[name]
     kind = field.annotation
-    bounds = {
-        key: getattr(rule, key) for rule in field.metadata for key in ("ge", "le", "pattern") if hasattr(rule, key)
-    }
+    rules = [(rule, key) for rule in field.metadata for key in ("ge", "le", "pattern")]
+    bounds = {key: getattr(rule, key) for rule, key in rules if hasattr(rule, key)}
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(get_args(kind))
     if kind is bool:

@@ -56,9 +56,8 @@ def require_json(connection: AnyConnection, handler: BaseRouteHandler) -> None:
         return
     given = connection.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != "application/json":
-        raise HTTPException(
-            f"Unsupported content type {given[:100]!r}." if given else "Missing Content-Type header.", status_code=415
-        )
+        text = f"Unsupported content type {given[:100]!r}." if given else "Missing Content-Type header."
+        raise HTTPException(text, status_code=415)
     if connection.headers.get("content-encoding", "identity").lower() != "identity":
         raise HTTPException("Compressed bodies are not supported.", status_code=415)
 

@@ -37,20 +37,17 @@ def _operations(document: OpenApi) -> Iterator[Schema]:
     """Every operation, with what the page shows beside what the document says."""
     for path, item in document["paths"].items():
         for method, operation in item.items():
+            parameters = operation.get("parameters", ())
+            shown = [one | {"takes": _takes(document, one["schema"])} for one in parameters]
             success = operation["responses"].get("200", {}).get("content", {}).get("application/json")
             yield operation | {
                 "method": method.upper(),
                 "path": path,
-                "fields": [*_parameters(document, operation), *_body_fields(document, operation)],
+                "fields": [*shown, *_body_fields(document, operation)],
                 "curl": _curl(document, method.upper(), path, operation),
                 "example": json.dumps(success["example"], indent=2) if success else "",
                 "errors": [int(code) for code in operation["responses"] if int(code) >= 400],
             }
-
-
-def _parameters(document: OpenApi, operation: Schema) -> Iterator[Schema]:
-    for parameter in operation.get("parameters", ()):
-        yield parameter | {"takes": _takes(document, parameter["schema"])}
 
 
 def _body_fields(document: OpenApi, operation: Schema) -> Iterator[Schema]:
@@ -91,9 +88,8 @@ def _bounds(schema: Schema) -> str:
 def _curl(document: OpenApi, method: str, path: str, operation: Schema) -> str:
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
-            path = path.replace(
-                f"{{{parameter['name']}}}", str(example_of(document, parameter["schema"], parameter["name"]))
-            )
+            name = parameter["name"]
+            path = path.replace(f"{{{name}}}", str(example_of(document, parameter["schema"], name)))
     lines = ["curl" if method == "GET" else f"curl -X {method}", '-H "Authorization: Bearer $HEADWATER_API_TOKEN"']
     if "requestBody" in operation:
         body = operation["requestBody"]["content"]["application/json"]["example"]

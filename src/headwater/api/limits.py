@@ -90,11 +90,9 @@ def limit_rate(limits: RateLimits, clock: Clock) -> Callable[[ASGIApp], ASGIApp]
                 "RateLimit-Reset": str(counter.seconds_left()),
             }
             if allowance.used > allowance.limit:
-                raise HTTPException(
-                    f"More than {allowance.limit} requests within a minute.",
-                    status_code=429,
-                    headers={**headers, "Retry-After": headers["RateLimit-Reset"]},
-                )
+                headers["Retry-After"] = headers["RateLimit-Reset"]
+                text = f"More than {allowance.limit} requests within a minute."
+                raise HTTPException(text, status_code=429, headers=headers)
 
             async def with_allowance(message: Message) -> None:
                 if message["type"] == "http.response.start":

@@ -50,6 +50,5 @@ async def _discover(settings: Settings, url: str) -> Discovery:
         open_turns(settings) as turns,
         turns.borrow(wait=USER_WAIT) if turns else nullcontext() as turn,
     ):
-        return await discovery.discover(
-            client, sandbox, url, within=WITHIN, max_bytes=settings.poll_max_bytes, turn=turn
-        )
+        most = settings.poll_max_bytes
+        return await discovery.discover(client, sandbox, url, within=WITHIN, max_bytes=most, turn=turn)

@@ -13,19 +13,11 @@ from uuid import UUID
 import typer
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
+from headwater.cli import output
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.import_urls import ImportCounts, ImportOptions, UrlImporter
 from headwater.cli.options import AsJson, OfSource, group
-from headwater.cli.output import (
-    counted,
-    print_error,
-    print_json,
-    print_result,
-    print_table,
-    print_text,
-    progress,
-    without_controls,
-)
+from headwater.cli.output import counted, print_error, print_json, print_result, print_table, print_text
 from headwater.cli.running import in_runtime, stop_on_signals, with_runtime
 from headwater.cli.terminal import exit_failed, own_command
 from headwater.cli.url_lines import STANDARD_INPUT, Format
@@ -71,7 +63,7 @@ async def submit(
         submissions = [Submission(url, Origin.MANUAL, source_id=source_id, priority=priority) for url in given]
         results = await queue.submit(conn, submissions=submissions, now=runtime.tools.clock())
     for one in results:
-        text = f"{one.fate:8} {without_controls(one.url)}{f': {one.reason}' if one.reason else ''}"
+        text = f"{one.fate:8} {output.without_controls(one.url)}{f': {one.reason}' if one.reason else ''}"
         print_result({"url": one.url, "fate": one.fate, "id": one.id, "reason": one.reason}, text, as_json=as_json)
     exit_failed(any(result.fate is Fate.INVALID for result in results))
 
@@ -239,7 +231,7 @@ def _import_progress(name: str) -> Iterator[Callable[[ImportCounts], None]]:
     size = Path(name).stat().st_size if name != STANDARD_INPUT and Path(name).is_file() else None
     started = time.perf_counter()
     columns = TextColumn("Importing"), BarColumn(), TextColumn("{task.fields[counts]}"), TimeRemainingColumn()
-    with progress(*columns) as bar:
+    with output.progress(*columns) as bar:
         task = bar.add_task("", total=size, counts="")
 
         def show(counts: ImportCounts) -> None:

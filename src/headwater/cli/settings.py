@@ -46,9 +46,9 @@ def settings_page() -> str:
     ]
     for name, field in Settings.model_fields.items():
         default = "" if field.default_factory or field.default is None else shown(name, field.default)
-        text = {"data_dir": "`~/.local/share/headwater`; for root `/var/lib/headwater`"}.get(
-            name, f"`{default}`" if default else ""
-        )
+        text = f"`{default}`" if default else ""
+        if name == "data_dir":
+            text = "`~/.local/share/headwater`; for root `/var/lib/headwater`"
         lines.append(f"| `{PREFIX}{name.upper()}` | {text} | {allowed(name)} | {field.description} |")
     lines += [
         "",

@@ -1,9 +1,8 @@
 """`headwater source`: the feeds and sites that are followed."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -15,7 +14,6 @@ from headwater.cli.output import counted, print_json, print_text, show, stamp
 from headwater.cli.running import in_runtime, poll_now, remove_rows, with_runtime
 from headwater.cli.terminal import confirm, exit_failed
 from headwater.cli.try_source import try_source
-from headwater.db import Connection
 from headwater.errors import Invalid
 from headwater.polling.policy import POLICIES
 from headwater.polling.report import explain, next_try
@@ -29,6 +27,8 @@ from headwater.sources.store import sources as sources_store
 from headwater.sources.store import suggestions as suggestions_store
 from headwater.sources.types import NAME_MAX, Changes, Source, SourceDetails, SourceOverrides
 from headwater.text import is_blank
+
+T = TypeVar("T")
 
 source_app = group("Follow feeds and sites, and manage them.", "source add https://example.com/feed.xml")
 source_app.command()(discover)
@@ -182,8 +182,7 @@ async def edit(
         name=name, feed_url=url, category=category, policy=policy, interval=every, is_critical=critical, enabled=on,
         overrides=overrides,
     )  # fmt: skip
-    async with _found(runtime, wanted) as (conn, source):
-        changed = await operate.change(conn, source, wanted=changes, actor=COMMAND_LINE, now=runtime.tools.clock())
+    _, changed = await _operate(runtime, wanted, operate.change, wanted=changes)
     state = "" if on is None else " It is enabled." if changed.enabled else " It is disabled."
     print_text(f"{changed.name} is changed.{state}")
 
@@ -210,8 +209,7 @@ async def enable(runtime: Runtime, wanted: Wanted) -> None:
 
     Example: headwater source enable https://example.com/feed.xml
     """
-    async with _found(runtime, wanted) as (conn, source):
-        await operate.enable_whole(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
+    source, _ = await _operate(runtime, wanted, operate.enable_whole)
     print_text(f"{source.name} is enabled, and {_read(source)} by the next Headwater that runs.")
 
 
@@ -226,8 +224,7 @@ async def disable(
 
     Example: headwater source disable https://example.com/feed.xml --reason "the paper was closed"
     """
-    async with _found(runtime, wanted) as (conn, source):
-        until = await operate.disable(conn, source, reason=reason, actor=COMMAND_LINE, now=runtime.tools.clock())
+    source, until = await _operate(runtime, wanted, operate.disable, reason=reason)
     print_text(f"{source.name} is disabled until {f'{until:%Y-%m-%d %H:%M} UTC' if until else 'it is enabled'}.")
 
 
@@ -238,8 +235,7 @@ async def refresh(runtime: Runtime, wanted: Wanted) -> None:
 
     Example: headwater source refresh https://example.com/feed.xml
     """
-    async with _found(runtime, wanted) as (conn, source):
-        await operate.refresh(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
+    source, _ = await _operate(runtime, wanted, operate.refresh)
     print_text(f"{source.name} is due now.")
 
 
@@ -250,8 +246,7 @@ async def reset(runtime: Runtime, wanted: Wanted) -> None:
 
     Example: headwater source reset https://example.com/feed.xml
     """
-    async with _found(runtime, wanted) as (conn, source):
-        await operate.reset_errors(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
+    source, _ = await _operate(runtime, wanted, operate.reset_errors)
     print_text(f"The errors of {source.name} are reset.")
 
 
@@ -276,15 +271,18 @@ async def _use_feed_title(runtime: Runtime, source: Source, report: PollReport |
     return named
 
 
-@asynccontextmanager
-async def _found(runtime: Runtime, wanted: str) -> AsyncIterator[tuple[Connection, Source]]:
+async def _operate(
+    runtime: Runtime, name: str, operation: Callable[..., Awaitable[T]], /, **options: object
+) -> tuple[Source, T]:
+    """The source as found, and the result of an operation on it, both in one transaction."""
     async with runtime.database.as_system() as conn:
-        yield conn, await follow.find(conn, wanted)
+        source = await follow.find(conn, name)
+        return source, await operation(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock(), **options)
 
 
 async def _find(runtime: Runtime, wanted: str) -> Source:
-    async with _found(runtime, wanted) as (_, source):
-        return source
+    async with runtime.database.as_system() as conn:
+        return await follow.find(conn, wanted)
 
 
 async def _remove(runtime: Runtime, source: Source) -> None:

@@ -104,12 +104,9 @@ async def _print_first_steps(runtime: Runtime) -> None:
 
 
 def app_of(runtime: Runtime, listener: socket.socket) -> Litestar:
-    web = replace(
-        web_options(runtime.settings, listens_at=address_of(listener)),
-        trials=make_trials(runtime.tools),
-        inspector=make_inspector(runtime.tools),
-        upload_sandbox=runtime.upload_sandbox,
-    )
+    web = web_options(runtime.settings, listens_at=address_of(listener))
+    trials, inspector = make_trials(runtime.tools), make_inspector(runtime.tools)
+    web = replace(web, trials=trials, inspector=inspector, upload_sandbox=runtime.upload_sandbox)
     issuer = token_issuer(runtime.settings, runtime.tools.client)
     openid = outside_login(runtime.settings, runtime.tools.client, site=web.site)
     limits = rate_limits(runtime.settings)

@@ -17,10 +17,8 @@ from headwater.sources.catalogue import CatalogueFeed, CatalogueLine, LineFate, 
 from headwater.sources.types import Source, SourceFilter, SourceOrder, SourcePlace
 
 ByActive = Annotated[bool | None, QueryParameter(description="Only active, or only inactive feeds.")]
-FetchedBefore = Annotated[
-    datetime | None,
-    QueryParameter(description="Only with a last success before this time, such as 2026-11-15T12:00:00Z."),
-]
+_BEFORE = "Only with a last success before this time, such as 2026-11-15T12:00:00Z."
+FetchedBefore = Annotated[datetime | None, QueryParameter(description=_BEFORE)]
 ByErrors = Annotated[
     int | None, QueryParameter(description="Only with at least this many errors in a row.", ge=1, le=1_000_000)
 ]

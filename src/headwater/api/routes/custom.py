@@ -34,11 +34,9 @@ class FeedTakenProblem(Problem):
 
 @post("/", operation_id="suggestFeed", opt={"role": Role.READER, "refusals": (409, 429)})
 async def suggest(
-    call: Call,
-    inspector: NamedDependency[Inspector | None],
-    quotas: NamedDependency[Quotas],
-    data: JSONBody[ProposedFeed],
-) -> SuggestedFeed:
+    call: Call, inspector: NamedDependency[Inspector | None], quotas: NamedDependency[Quotas],
+    data: JSONBody[ProposedFeed]
+) -> SuggestedFeed:  # fmt: skip
     """Suggest a feed for all users. It is fetched and checked first, which takes up to five seconds.
 
     Suggestions of users with 10 or more karma are approved automatically; others wait for a moderator.
@@ -83,7 +81,6 @@ def respond_to_proposal(_request: AnyRequest, error: InvalidProposal) -> Respons
 
 
 def respond_to_taken(_request: AnyRequest, error: FeedTaken) -> Response[Any]:
-    """The feed is known already; where to subscribe to it."""
     base = problem(409, str(error))
     place = f"/discover?source={error.source_id}" if error.is_public else "/dashboard"
     base.content = FeedTakenProblem(**asdict(base.content), source_id=error.source_id, subscribe_url=place)

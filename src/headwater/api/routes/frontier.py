@@ -39,9 +39,8 @@ async def list_urls(
     async with call.database.transaction() as conn:
         found = await listing.list_urls(conn, wanted=wanted, now=call.now, after=after, limit=limit)
         total = await listing.count_urls(conn, wanted=wanted, now=call.now)
-    return schemas.FrontierPage.model_validate(
-        {"urls": found.urls, "total": total.urls, "total_is_exact": total.is_exact, "next_cursor": _cursor(found.next)}
-    )
+    counted = {"total": total.urls, "total_is_exact": total.is_exact}
+    return schemas.FrontierPage.model_validate({"urls": found.urls, **counted, "next_cursor": _cursor(found.next)})
 
 
 @get("/stats", operation_id="frontierStats")

@@ -29,7 +29,8 @@ DECIDING = MODERATOR | {"refusals": (409,)}
 ByStatus = Annotated[Shown, QueryParameter(description="Only with this status.")]
 ByText = Annotated[str | None, text_filter("Only with this text in the name, URL or submitter.")]
 BySubmitter = Annotated[UUID | None, QueryParameter(description="Only suggestions of this user.")]
-AfterDomain = QueryParameter(description="`next_cursor` of the previous page.", max_length=253, pattern=PLAIN)
+_AFTER = QueryParameter(description="`next_cursor` of the previous page.", max_length=253, pattern=PLAIN)
+After = Annotated[str | None, _AFTER]
 Domain = Annotated[str, PathParameter(description="The domain as listed.", max_length=253, pattern=PLAIN)]
 
 
@@ -66,9 +67,7 @@ async def reject(call: Call, feed_id: PathId, data: JSONBody[feed_schemas.Reject
 
 
 @get("/blocked-domains", operation_id="listBlockedDomains", opt=MODERATOR)
-async def blocked(
-    database: Db, cursor: Annotated[str | None, AfterDomain] = None, limit: Limit = 50
-) -> feed_schemas.BlockedDomains:
+async def blocked(database: Db, cursor: After = None, limit: Limit = 50) -> feed_schemas.BlockedDomains:
     """List blocked domains, in alphabetical order."""
     async with database.as_system() as conn:
         found = await custom_store.list_blocked(conn, after=cursor or "", limit=limit + 1)
@@ -107,8 +106,5 @@ def respond_to_invalid(_request: AnyRequest, error: Invalid) -> Response[Problem
     return problem(422, str(error), errors=(Fault("body", str(error)),))
 
 
-moderation_routes = Router(
-    "/",
-    route_handlers=[queue, approve, reject, blocked, block, unblock],
-    exception_handlers={Invalid: respond_to_invalid},
-)
+_handlers = [queue, approve, reject, blocked, block, unblock]
+moderation_routes = Router("/", route_handlers=_handlers, exception_handlers={Invalid: respond_to_invalid})

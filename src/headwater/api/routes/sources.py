@@ -20,12 +20,8 @@ from headwater.types import SourceId, SourceState
 
 CONFLICTS = {"refusals": (409,)}
 
-FeedActive = Annotated[
-    bool | None,
-    QueryParameter(
-        description="true: only feeds that may be polled now (enabled, or past the cooldown); false: the others."
-    ),
-]
+_ACTIVE = "true: only feeds that may be polled now (enabled, or past the cooldown); false: the others."
+FeedActive = Annotated[bool | None, QueryParameter(description=_ACTIVE)]
 ByEnabled = Annotated[bool | None, QueryParameter(description="Only enabled, or only disabled sources.")]
 ByMode = Annotated[IngestionMode | None, QueryParameter(description="Only with this ingestion mode.")]
 ByCritical = Annotated[bool | None, QueryParameter(description="Only critical, or only other sources.")]
