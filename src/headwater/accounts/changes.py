@@ -138,9 +138,8 @@ async def create_account(database: Database, clock: Clock, *, email: str, passwo
         is_first = await users.claim_first(conn)
         if is_first:
             await use_setup_code(conn, None)
-        user = await add_user(
-            conn, email, password_hash, role or decide.role_of_new(is_first=is_first), now, confirmed_at=now
-        )
+        given = role or decide.role_of_new(is_first=is_first)
+        user = await add_user(conn, email, password_hash, given, now, confirmed_at=now)
         await record(conn, user.id, EventType.USER_REGISTERED, now)
     return user
 

@@ -28,14 +28,10 @@ async def start(
 ) -> None:
     await conn.execute(
         """
-        INSERT INTO sessions (
-            id, user_id, access_hash, access_until, refresh_hash, refresh_until, started_at, seen_at, address,
-            user_agent
-        )
-        VALUES (
-            %(id)s, %(user_id)s, %(access_hash)s, %(access_until)s, %(refresh_hash)s, %(refresh_until)s, %(now)s,
-            %(now)s, %(address)s, %(user_agent)s
-        )
+        INSERT INTO sessions (id, user_id, access_hash, access_until, refresh_hash, refresh_until, started_at, seen_at,
+            address, user_agent)
+        VALUES (%(id)s, %(user_id)s, %(access_hash)s, %(access_until)s, %(refresh_hash)s, %(refresh_until)s, %(now)s,
+            %(now)s, %(address)s, %(user_agent)s)
         """,
         {"id": session_id, "user_id": user_id, "address": visitor.address, "user_agent": visitor.user_agent[:AGENT_MAX]}
         | _values(tokens, now),
@@ -77,10 +73,8 @@ def _values(tokens: Tokens, now: datetime) -> dict[str, object]:
 
 async def note_renewal_used(conn: Connection, *, session_id: UUID, now: datetime) -> None:
     """The browser has used the tokens of the last renewal: earlier ones are invalid from now on."""
-    await conn.execute(
-        "UPDATE sessions SET renewal_used_at = %(now)s WHERE id = %(id)s AND renewal_used_at IS NULL",
-        {"id": session_id, "now": now},
-    )
+    statement = "UPDATE sessions SET renewal_used_at = %(now)s WHERE id = %(id)s AND renewal_used_at IS NULL"
+    await conn.execute(statement, {"id": session_id, "now": now})
 
 
 async def is_active(conn: Connection, *, session_id: UUID) -> bool:
@@ -94,10 +88,8 @@ async def end(conn: Connection, *, session_id: UUID) -> int:
 
 async def end_all_of(conn: Connection, *, user_id: UserId, except_for: UUID | None) -> None:
     """End all sessions of a user except one, and delete all their API tokens."""
-    await conn.execute(
-        "DELETE FROM sessions WHERE user_id = %(user_id)s AND id IS DISTINCT FROM %(except_for)s::uuid",
-        {"user_id": user_id, "except_for": except_for},
-    )
+    statement = "DELETE FROM sessions WHERE user_id = %(user_id)s AND id IS DISTINCT FROM %(except_for)s::uuid"
+    await conn.execute(statement, {"user_id": user_id, "except_for": except_for})
     await conn.execute("DELETE FROM api_tokens WHERE user_id = %(user_id)s", {"user_id": user_id})
 
 

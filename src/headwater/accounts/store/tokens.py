@@ -21,9 +21,7 @@ async def add_mailed(
     """Add a token that will be mailed; it replaces earlier ones for the same purpose."""
     await conn.execute(
         """
-        WITH earlier AS (
-            DELETE FROM mailed_tokens WHERE user_id = %(user_id)s AND purpose = %(purpose)s
-        )
+        WITH earlier AS (DELETE FROM mailed_tokens WHERE user_id = %(user_id)s AND purpose = %(purpose)s)
         INSERT INTO mailed_tokens (token_hash, user_id, purpose, email, good_until)
         VALUES (%(token_hash)s, %(user_id)s, %(purpose)s, %(email)s, %(until)s)
         """,
@@ -94,10 +92,8 @@ async def revoke_admin_of(conn: Connection, *, user_id: UserId) -> None:
 
 async def shared_secret(conn: Connection, *, name: str, value: bytes) -> bytes:
     """The secret of this name, the same for all processes: the first caller's value."""
-    await conn.execute(
-        "INSERT INTO shared_secrets (name, value) VALUES (%(name)s, %(value)s) ON CONFLICT (name) DO NOTHING",
-        {"name": name, "value": value},
-    )
+    statement = "INSERT INTO shared_secrets (name, value) VALUES (%(name)s, %(value)s) ON CONFLICT (name) DO NOTHING"
+    await conn.execute(statement, {"name": name, "value": value})
     return await fetch_value(conn, "SELECT value FROM shared_secrets WHERE name = %(name)s", {"name": name})
 
 

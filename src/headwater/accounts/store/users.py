@@ -41,9 +41,8 @@ async def add(conn: Connection, user: User, *, email_key: str, password_hash: st
             """
             INSERT INTO users
                 (id, email, email_key, password_hash, role, confirmed_at, privacy_accepted_at, created_at)
-            VALUES (
-                %(id)s, %(email)s, %(key)s, %(hash)s, %(role)s, %(confirmed_at)s, %(created_at)s, %(created_at)s
-            )
+            VALUES
+                (%(id)s, %(email)s, %(key)s, %(hash)s, %(role)s, %(confirmed_at)s, %(created_at)s, %(created_at)s)
             """,
             asdict(user) | {"role": user.role.value, "key": email_key, "hash": password_hash},
         )
@@ -103,10 +102,8 @@ async def set_password(conn: Connection, *, user_id: UserId, password_hash: str 
 async def set_email(conn: Connection, *, user_id: UserId, email: str, email_key: str, now: datetime) -> None:
     """Set a confirmed email. Raises EmailTaken."""
     with translate(users_email_key=EmailTaken()):
-        await conn.execute(
-            "UPDATE users SET email = %(email)s, email_key = %(key)s, confirmed_at = %(now)s WHERE id = %(id)s",
-            {"id": user_id, "email": email, "key": email_key, "now": now},
-        )
+        statement = "UPDATE users SET email = %(email)s, email_key = %(key)s, confirmed_at = %(now)s WHERE id = %(id)s"
+        await conn.execute(statement, {"id": user_id, "email": email, "key": email_key, "now": now})
 
 
 async def set_role(conn: Connection, *, user_id: UserId, role: Role) -> None:

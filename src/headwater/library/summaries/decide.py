@@ -46,9 +46,8 @@ def tidy(text: str) -> str:
 def prompt_of(template: str, articles: Sequence[DayArticle], limit: int) -> str:
     """The template with the articles, numbered from 1; never longer than `limit`."""
     room = (limit - len(template)) // max(1, len(articles))
-    return template.replace(
-        "{articles}", "\n".join(_excerpt(n, article, room) for n, article in enumerate(articles, 1))
-    )
+    excerpts = "\n".join(_excerpt(n, article, room) for n, article in enumerate(articles, 1))
+    return template.replace("{articles}", excerpts)
 
 
 def _excerpt(number: int, article: DayArticle, room: int) -> str:
