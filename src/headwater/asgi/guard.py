@@ -169,9 +169,8 @@ def observe(app: ASGIApp) -> ASGIApp:
             route = scope.get("path_template") or "none"
             metrics.HTTP_REQUESTS.labels(method=method, route=route, status=status).inc()
             metrics.HTTP_SECONDS.labels(method=method, route=route).observe(took)
-            log.debug(
-                "request", method=method, route=route, path=scope["path"], status=status, took_ms=round(took * 1000, 1)
-            )
+            took_ms = round(took * 1000, 1)
+            log.debug("request", method=method, route=route, path=scope["path"], status=status, took_ms=took_ms)
 
     return observed
 

@@ -13,7 +13,7 @@ from litestar.connection import ASGIConnection
 from litestar.di import NamedDependency, Provide
 from litestar.response import Template
 
-from headwater.audit import store as audit_store
+from headwater.audit import store as audit
 from headwater.audit.types import API_TOKEN, Actor, AuditAction
 from headwater.db import Connection, Database
 from headwater.errors import Invalid
@@ -77,9 +77,7 @@ class CallContext:
         self, conn: Connection, action: AuditAction, subject: str, subject_id: UUID | None = None, **detail: object
     ) -> None:
         """Record in the audit log what the caller did."""
-        await audit_store.record(
-            conn, self.actor, action, self.now, subject=subject, subject_id=subject_id, detail=detail
-        )
+        await audit.record(conn, self.actor, action, self.now, subject=subject, subject_id=subject_id, detail=detail)
 
     def as_user(self) -> AbstractAsyncContextManager[Connection]:
         """A transaction with the rows of the logged-in user."""

@@ -129,8 +129,7 @@ async def switch(
 ) -> Response[None]:
     """Replace a web page by a feed that was found on it."""
     before = await _find(call, feed_id)
-    chosen = FeedForm(before.name, data.url, before.category or "")
-    await _change(call, before, chosen, quotas)
+    await _change(call, before, FeedForm(before.name, data.url, before.category or ""), quotas)
     return _changed()
 
 
