@@ -1,11 +1,4 @@
-"""The stages in order.
-
-    sources ─▶ polling ─────────▶ frontier ─▶ fetching ─▶ bodies ─▶ extracting ─▶ content, articles ─▶ indexing
-       ▲          │                   ▲                     ├────▶ sitemaps ─┐   sitemaps list URLs
-       ├─ moving ◀┤                   │                     └────▶ spider ───┤   pages link to them
-       └ rediscovery ◀┘               └──────────────────────────────────────┘
-
-Beside the flow: counting, removing (rows of deleted sources and users), retaining, alerting, mailing, importing (OPML).
+"""The stages, in the order that docs/architecture.md draws.
 
 Each stage claims rows that are due for it, works outside any transaction, and writes its outcome in one short
 transaction. Only the database connects them: any stage runs in any number of processes on any number of machines.
@@ -150,7 +143,6 @@ def make_trials(tools: Tools) -> Trials:
 
 
 def make_inspector(tools: Tools) -> Inspector:
-    """Checks feeds that users suggest."""
     return Inspector(tools.client, tools.sandbox, make_turns(tools), max_bytes=tools.options.polling.max_bytes)
 
 

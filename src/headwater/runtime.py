@@ -5,7 +5,7 @@ Everything below takes the values it needs as arguments.
 
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
@@ -175,16 +175,12 @@ def _revealed(secret: SecretStr | None) -> str | None:
     return secret.get_secret_value() if secret else None
 
 
-@asynccontextmanager
-async def open_index(settings: Settings) -> AsyncIterator[SearchIndex | None]:
+def open_index(settings: Settings) -> AbstractAsyncContextManager[SearchIndex | None]:
     """The search index, if one is set. Raises Invalid."""
-    url = _revealed(settings.elasticsearch_url)
+    url, key = _revealed(settings.elasticsearch_url), _revealed(settings.elasticsearch_api_key)
     if url is None:
-        yield None
-        return
-    key = _revealed(settings.elasticsearch_api_key)
-    async with SearchIndex(url, alias=settings.elasticsearch_index, timeout=INDEX_TIMEOUT, api_key=key) as index:
-        yield index
+        return nullcontext()
+    return SearchIndex(url, alias=settings.elasticsearch_index, timeout=INDEX_TIMEOUT, api_key=key)
 
 
 def web_options(settings: Settings, *, listens_at: str = "") -> WebOptions:

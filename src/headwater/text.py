@@ -31,7 +31,6 @@ def check_text(text: str, *, name: str, most: int = TEXT_MAX) -> None:
 
 
 def printable(text: str) -> str:
-    """The text without invalid characters."""
     return _REFUSED.sub("", text)
 
 

@@ -120,9 +120,8 @@ def url_and_key(text: str) -> tuple[str, bytes]:
     return parsed.href, key_of(_canonical(parsed, _host(parsed)))
 
 
-def key_of(form: str) -> bytes:
-    """The key of a canonical URL."""
-    return hashlib.sha256(form.removeprefix("https").encode()).digest()
+def key_of(canonical_url: str) -> bytes:
+    return hashlib.sha256(canonical_url.removeprefix("https").encode()).digest()
 
 
 def host_of(url: str) -> str:

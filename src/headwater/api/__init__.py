@@ -19,7 +19,6 @@ MAX_BODY = 1_000_000  # bytes; bulk submission has its own limit
 
 
 def api_routes(bearers: Bearers, clock: Clock, limits: RateLimits) -> list[Router]:
-    """All routes of the API, and their documentation."""
     limited = limit_rate(limits, clock)
 
     def with_token(path: str, *routes: Router) -> Router:

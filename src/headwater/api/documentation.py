@@ -15,8 +15,6 @@ Schema = Mapping[str, Any]
 
 
 def documentation_routes(routes: Sequence[Router]) -> Router:
-    """Routes that document these routes."""
-
     @cache
     def document() -> OpenApi:
         return describe(routes)

@@ -111,7 +111,6 @@ async def _record(conn: Connection, subject: str, now: datetime, detail: dict[st
 
 
 def _deleted(found: Planned, one: str, many: str) -> list[str]:
-    """The lines for months and rows, with verbs."""
     lines: list[str] = []
     for month in found.months:
         expired = counted(month.articles - month.starred, "article", "articles")
