@@ -227,6 +227,3 @@ class IncidentBoard:
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """Work of the stage: evaluate the conditions."""
-
-
-AlertWork = Evaluation | Message

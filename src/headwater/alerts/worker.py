@@ -10,17 +10,7 @@ from headwater.alerts.decide import changes, due_notices, holding, wait
 from headwater.alerts.store import facts as facts_store
 from headwater.alerts.store import incidents
 from headwater.alerts.store import messages as messages_store
-from headwater.alerts.types import (
-    MAIL,
-    OF_A_FEED,
-    AlertOptions,
-    AlertWork,
-    Evaluation,
-    Facts,
-    Incident,
-    IncidentChanges,
-    Message,
-)
+from headwater.alerts.types import MAIL, OF_A_FEED, AlertOptions, Evaluation, Facts, Incident, IncidentChanges, Message
 from headwater.alerts.wording import payload_of, subject_of, text_of
 from headwater.db import Connection, Database
 from headwater.net.mail import Mailer
@@ -50,7 +40,7 @@ class Alerter:
         self._claim_at: datetime | None = None
         self._evaluated_at: datetime | None = None
 
-    async def claim(self, limit: int) -> Sequence[AlertWork]:
+    async def claim(self, limit: int) -> Sequence[Evaluation | Message]:
         """Messages to be sent, and an evaluation when one is due. Raises DatabaseUnavailable."""
         now = self._clock()
         if self._claim_at is not None and timedelta(0) < self._claim_at - now <= CLAIM_EVERY:
@@ -64,7 +54,7 @@ class Alerter:
         self._claim_at = None if messages else now + min(CLAIM_EVERY, self._options.every)
         return [*due, *messages]
 
-    async def work(self, item: AlertWork) -> None:
+    async def work(self, item: Evaluation | Message) -> None:
         """Evaluate, or send a message. Raises DatabaseUnavailable: then it is done again."""
         if isinstance(item, Message):
             await self._send(item)

@@ -22,9 +22,7 @@ async def record(
 ) -> None:  # fmt: skip
     statement = """
         INSERT INTO audit_log (id, at, actor_id, actor_name, action, subject_id, subject_name, detail)
-        VALUES (
-            %(id)s, %(now)s, %(actor_id)s, %(actor_name)s, %(action)s, %(subject_id)s, %(subject_name)s, %(detail)s
-        )
+        VALUES (%(id)s, %(now)s, %(actor_id)s, %(actor_name)s, %(action)s, %(subject_id)s, %(subject_name)s, %(detail)s)
     """
     by = {"actor_id": actor.user_id, "actor_name": actor.name[:NAME_MOST]}
     of = {"subject_id": subject_id, "subject_name": subject[:NAME_MOST], "detail": Jsonb(dict(detail or {}))}

@@ -164,10 +164,8 @@ async def _load(database: Database, clock: Clock, line: CatalogueLine, actor: Ac
 
 async def _follow(conn: Connection, feed: CatalogueFeed, actor: Actor, now: datetime) -> tuple[LineFate, Source]:
     minutes, category = feed.refresh_interval_minutes, feed.category.strip() if feed.category else None
-    interval = timedelta(minutes=minutes) if minutes else None
-    wanted = Changes(
-        feed.name.strip(), feed.url, category, interval=interval, is_system=True, is_critical=feed.is_critical
-    )
+    interval, critical = timedelta(minutes=minutes) if minutes else None, feed.is_critical
+    wanted = Changes(feed.name.strip(), feed.url, category, interval=interval, is_system=True, is_critical=critical)
     try:
         source = await sources.find_by_url(conn, url=complete_url(feed.url))
     except SourceNotFound:
@@ -180,7 +178,7 @@ async def _follow(conn: Connection, feed: CatalogueFeed, actor: Actor, now: date
         category=category if category != source.category else None,
         interval=interval if minutes != source.interval_minutes else None,
         is_system=None if source.is_system else True,
-        is_critical=feed.is_critical if feed.is_critical != source.is_critical else None,
+        is_critical=critical if critical != source.is_critical else None,
     )
     if changes == NO_CHANGES:
         return LineFate.UNCHANGED, source

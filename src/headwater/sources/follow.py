@@ -90,14 +90,12 @@ async def change_ingestion(conn: Connection, source: Source, *, overrides: Sourc
 
 async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> Source:
     """Change the feed's URL: its polling state is reset, and it is due at once. Raises InvalidUrl, SourceExists."""
-    feed_url = complete_url(url)
-    await sources.change_url(conn, source_id=source.id, feed_url=feed_url, feed_url_key=url_key(feed_url))
+    url = complete_url(url)
+    await sources.change_url(conn, source_id=source.id, feed_url=url, feed_url_key=url_key(url))
     await suggestions.remove(conn, source_id=source.id)
     if source.feed_url is None:
-        await feed_schedule.schedule_first(
-            conn, source_id=source.id, feed_url=feed_url, host=host_of(feed_url), now=now
-        )
-    moved = replace(source, feed_url=feed_url)
+        await feed_schedule.schedule_first(conn, source_id=source.id, feed_url=url, host=host_of(url), now=now)
+    moved = replace(source, feed_url=url)
     await enable(conn, moved, now)
     return moved
 

@@ -43,9 +43,7 @@ class Candidate:
 
 _FEED_TYPE = re.compile(r"(?:application|text)/(?:x[.-])?(?:rss|atom|rdf|feed)(?:\+(?:xml|json))?")
 _VAGUE_TYPES = frozenset({"application/xml", "text/xml", "application/json", "text/json"})
-_NO_FEEDS = re.compile(
-    r"/wp-json/|/oembed|/sitemap|\.(?:png|gif|jpe?g|svg|ico|css|js|pdf|zip|mp3|opml)$", re.IGNORECASE
-)
+_NO_FEED = re.compile(r"/wp-json/|/oembed|/sitemap|\.(?:png|gif|jpe?g|svg|ico|css|js|pdf|zip|mp3|opml)$", re.IGNORECASE)
 # Buttons that add a feed to another reader.
 _READERS = re.compile(r"(?:^|\.)(?:feedly|inoreader|newsblur|theoldreader|netvibes|bazqux|feedbin|subtome|yahoo)\.com$")
 READER_SCHEME = re.compile(r"^(?:feed|rss|podcast|pcast|itpc):(?://)?", re.IGNORECASE)
@@ -92,7 +90,7 @@ def _declared(attributes: Mapping[str, str]) -> Iterator[Candidate]:
     is_certain = "feed" in rel or _FEED_TYPE.fullmatch(kind)
     is_alternate = "alternate" in rel and "stylesheet" not in rel
     is_named = "feed" in rel or (is_alternate and (is_certain or kind in _VAGUE_TYPES or not kind))
-    if href and is_named and (is_certain or (not _NO_FEEDS.search(href) and (kind or _HINT.search(href)))):
+    if href and is_named and (is_certain or (not _NO_FEED.search(href) and (kind or _HINT.search(href)))):
         yield Candidate(href, How.DECLARED, one_line(attributes.get("title", ""))[:MAX_TITLE])
 
 
@@ -102,7 +100,7 @@ def _anchored(raw: str, inside: str) -> Iterator[Candidate]:
         return
     attributes = attributes_of(raw)
     href = attributes.pop("href", "")
-    if not href or href.startswith("#") or _NO_FEEDS.search(href):
+    if not href or href.startswith("#") or _NO_FEED.search(href):
         return
     title = one_line(attributes.get("title", "") or re.sub(r"<[^>]*>?", " ", unescape(inside)))[:MAX_TITLE]
     if READER_SCHEME.match(href) or _FEED_TYPE.fullmatch(attributes.get("type", "")):

@@ -75,16 +75,13 @@ class RediscoveryWorker:
         return timedelta(0)
 
 
-NO_OFFERS: Sequence[Suggestion] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class Offers:
     found: Mapping[SourceId, Sequence[Suggestion]] = field(default_factory=dict[SourceId, Sequence[Suggestion]])
     sought: frozenset[SourceId] = frozenset()
 
     def of(self, item: FeedItem) -> Sequence[Suggestion]:
-        return self.found.get(item.source_id, NO_OFFERS) if item.status is FeedStatus.ERROR else NO_OFFERS
+        return self.found.get(item.source_id, ()) if item.status is FeedStatus.ERROR else ()
 
     def is_page(self, item: FeedItem) -> bool:
         return item.status is FeedStatus.ERROR and item.last_error_type == FailureClass.NOT_A_FEED

@@ -100,9 +100,7 @@ KNOWN: _Table = {
     ),
     r"(?:www\.)?arxiv\.org": ((r"/list/(?P<name>[\w.-]+)(?:[/?].*)?", "https://rss.arxiv.org/rss/{name}"),),
     r"pypi\.org": ((r"/project/(?P<name>[\w.-]+)(?:/.*)?", "https://pypi.org/rss/project/{name}/releases.xml"),),
-    r"store\.steampowered\.com": (
-        (r"/app/(?P<id>\d+)(?:/.*)?", "https://store.steampowered.com/feeds/news/app/{id}"),
-    ),
+    r"store\.steampowered\.com": ((r"/app/(?P<id>\d+)(?:/.*)?", "https://store.steampowered.com/feeds/news/app/{id}"),),
 }  # fmt: skip
 # Mastodon and Lemmy, on any host.
 BY_SOFTWARE: _Table = {

@@ -96,10 +96,8 @@ async def _critical(conn: Connection, values: Mapping[str, object]) -> list[Feed
 
 async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
     """Since when each stage has due work. Moving and rediscovery are not included: they are not urgent."""
-    kinds = await fetch_column(
-        conn, "SELECT DISTINCT kind FROM bodies WHERE lease IS NOT NULL AND ready_at > %(now)s", {"now": now}
-    )
-    busy = {*await find_busy(conn, now=now), *kinds}
+    kinds = "SELECT DISTINCT kind FROM bodies WHERE lease IS NOT NULL AND ready_at > %(now)s"
+    busy = {*await find_busy(conn, now=now), *await fetch_column(conn, kinds, {"now": now})}
     # Not `oldest_due_at` of polling, which reads the next host only: a new one comes before all others.
     statement = """
         SELECT min(greatest(free_at, next_poll_at)) FROM hosts JOIN feed_state USING (shard, host_id)
@@ -191,9 +189,7 @@ async def repair_schedules(conn: Connection, *, now: datetime) -> None:
                 last_held_at = least(last_held_at, %(now)s),
                 ended_at = CASE WHEN ended_at IS NOT NULL THEN least(ended_at, %(now)s) END
             WHERE greatest(since, began_at, last_held_at, ended_at) > %(now)s::timestamptz + interval '1 hour'
-        ), removed AS (
-            DELETE FROM alert_samples WHERE at > %(now)s::timestamptz + interval '1 hour'
-        )
+        ), removed AS (DELETE FROM alert_samples WHERE at > %(now)s::timestamptz + interval '1 hour')
         UPDATE alert_state SET evaluated_at = NULL WHERE evaluated_at > %(now)s::timestamptz + interval '1 hour'
         """,
         {"now": now},

@@ -88,9 +88,8 @@ async def claim(
     if not messages:
         return []
     notices: dict[UUID, list[Notice]] = {row[0]: [] for row in messages}
-    cur = await conn.execute(
-        _NOTICES + " WHERE message_id = ANY(%(ids)s) ORDER BY began_at, id, kind", {"ids": list(notices)}
-    )
+    statement = _NOTICES + " WHERE message_id = ANY(%(ids)s) ORDER BY began_at, id, kind"
+    cur = await conn.execute(statement, {"ids": list(notices)})
     for message_id, channel, kind, *row in await cur.fetchall():
         notices[message_id].append(Notice(incident_of(row), channel, NoticeKind(kind)))
     return [Message(id_, channel, made_at, tries, notices[id_]) for id_, channel, made_at, tries in messages]

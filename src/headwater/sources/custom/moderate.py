@@ -60,15 +60,13 @@ async def block(
         if found := await store.lock(conn, source_id=source_id):
             await _reject(conn, found, reason, actor, now)
         else:
-            await _reject_without_submitter(conn, source_id, reason, actor, now)
+            await _reject_without_user(conn, source_id, reason, actor, now)
     detail = {"reason": reason, "rejected": len(rejected)}
     await audit.record(conn, actor, AuditAction.DOMAIN_BLOCKED, now, subject=domain, detail=detail)
     return len(rejected)
 
 
-async def _reject_without_submitter(
-    conn: Connection, source_id: SourceId, reason: str, actor: Actor, now: datetime
-) -> None:
+async def _reject_without_user(conn: Connection, source_id: SourceId, reason: str, actor: Actor, now: datetime) -> None:
     """Reject an approved source whose submitter has deleted their account; its subscribers keep it."""
     source = await sources.find_by_id(conn, source_id=source_id)
     await custom.set_moderation(conn, source_id=source_id, status=ModerationStatus.REJECTED.value)

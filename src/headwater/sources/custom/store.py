@@ -78,9 +78,7 @@ async def add(
     """Suggest a source for all users. Raises SourceExists if it is suggested already."""
     statement = """
         INSERT INTO submissions (source_id, user_id, name, category, interval_minutes, host, sample, submitted_at)
-        VALUES (
-            %(source_id)s, %(user_id)s, %(name)s, %(category)s, %(interval_minutes)s, %(host)s, %(sample)s, %(now)s
-        )
+        VALUES (%(source_id)s, %(user_id)s, %(name)s, %(category)s, %(interval_minutes)s, %(host)s, %(sample)s, %(now)s)
     """
     kept = Jsonb(msgspec.to_builtins(sample))
     values = {**asdict(proposal), "source_id": source_id, "user_id": user_id, "host": host, "sample": kept, "now": now}

@@ -56,9 +56,7 @@ async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
                 WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
                 LIMIT %(most)s
             ) AS ready
-        ) AS hosts_ready, (
-            SELECT count(*) FROM (SELECT FROM bodies LIMIT %(most)s) AS waiting
-        ) AS pages_waiting, (
+        ) AS hosts_ready, (SELECT count(*) FROM (SELECT FROM bodies LIMIT %(most)s) AS waiting) AS pages_waiting, (
             SELECT count(*) FROM (SELECT FROM outbox WHERE reason IS NULL LIMIT %(most)s) AS waiting
         ) AS outbox_waiting, urls_pending, urls_failed, urls_dead
         FROM (
