@@ -139,3 +139,9 @@ def test_a_sitemap_may_list_pages_of_its_source_or_else_of_its_own_site(
     source = None if addresses is None else a_sitemap_source(addresses=addresses)
 
     assert sites_of(replace(PAGE, final_url="https://www.example.com/s.xml"), source) == sites
+
+
+def test_the_site_of_its_sitemap_counts_as_that_of_the_source() -> None:
+    source = replace(a_sitemap_source(addresses=("https://example.org/",)), sitemap_url=URL)
+
+    assert sites_of(PAGE, source) == ("https://example.org/", URL)
