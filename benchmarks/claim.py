@@ -36,8 +36,8 @@ from psycopg.conninfo import conninfo_to_dict
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src")]
 
+from headwater.db.embedded import EmbeddedServer  # noqa: E402
 from headwater.db.migrate import migrate_up  # noqa: E402
-from headwater.db.server import EmbeddedServer  # noqa: E402
 from headwater.frontier.store import claims, queue  # noqa: E402
 from headwater.frontier.types import Answered, Fetched, HostAnswer, Origin, Submission  # noqa: E402
 from headwater.ids import new_id  # noqa: E402

@@ -55,8 +55,8 @@ from plain_poller import SCHEMA, PlainPoller  # noqa: E402
 
 from headwater.cli.terminal import run  # noqa: E402
 from headwater.db import Database  # noqa: E402
+from headwater.db.embedded import EmbeddedServer  # noqa: E402
 from headwater.db.migrate import migrate_up  # noqa: E402
-from headwater.db.server import EmbeddedServer  # noqa: E402
 from headwater.net.client import allow_many_connections  # noqa: E402
 from headwater.observability.log import configure_log  # noqa: E402
 from headwater.polling.read import read_feed  # noqa: E402

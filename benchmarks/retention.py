@@ -31,8 +31,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from headwater.db import Connection, Database  # noqa: E402
+from headwater.db.embedded import EmbeddedServer  # noqa: E402
 from headwater.db.migrate import migrate_up  # noqa: E402
-from headwater.db.server import EmbeddedServer  # noqa: E402
 from headwater.library.store import lists  # noqa: E402
 from headwater.library.types import ArticlesQuery, Shelf  # noqa: E402
 from headwater.retention import store  # noqa: E402

@@ -45,8 +45,8 @@ from headwater.accounts.access import Access, LoggedIn  # noqa: E402
 from headwater.accounts.types import AccountOptions, Visitor  # noqa: E402
 from headwater.asgi.session import ACCESS_COOKIE  # noqa: E402
 from headwater.db import Database  # noqa: E402
+from headwater.db.embedded import EmbeddedServer  # noqa: E402
 from headwater.db.migrate import migrate_up  # noqa: E402
-from headwater.db.server import EmbeddedServer  # noqa: E402
 from headwater.observability.log import configure_log  # noqa: E402
 from headwater.runtime import utc_now  # noqa: E402
 from headwater.server import create_app, listen, serve  # noqa: E402

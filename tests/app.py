@@ -8,8 +8,8 @@ from typing import Any
 from litestar import Litestar
 from pydantic import SecretStr
 
+from headwater.accounts.external import Issuer
 from headwater.accounts.openid import OpenId
-from headwater.accounts.outside import Issuer
 from headwater.api.limits import RateLimits
 from headwater.db import Database
 from headwater.server import create_app as build_app

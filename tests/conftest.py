@@ -18,8 +18,8 @@ from psycopg.conninfo import make_conninfo
 
 from headwater.accounts import secrets
 from headwater.db import Connection, Database, see_all_users
+from headwater.db.embedded import EmbeddedServer
 from headwater.db.migrate import migrate_up
-from headwater.db.server import EmbeddedServer
 from headwater.settings import PLAIN_NAMES
 from tests.app import release_apps
 from tests.clock import MovableClock

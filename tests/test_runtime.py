@@ -1,11 +1,11 @@
-"""What settings become: options of the pages, and outsiders who are believed."""
+"""What settings become: options of the pages, and external_accounts who are believed."""
 
 import pytest
 
 from headwater.accounts.types import AccountOptions
 from headwater.errors import Invalid
 from headwater.net import Client
-from headwater.runtime import mailer_of, outside_login, token_issuer, web_options
+from headwater.runtime import mailer_of, openid_login, token_issuer, web_options
 from headwater.settings import Settings, load_settings
 
 SECRET = "a secret of the issuer's, long enough"
@@ -63,10 +63,10 @@ def test_outsiders_are_believed_only_where_they_are_set() -> None:
 
     assert _everything(settings()) == (None, None)
     assert token_issuer(keys, CLIENT) is not None
-    assert outside_login(login, CLIENT, site="https://reader.example") is not None
+    assert openid_login(login, CLIENT, site="https://reader.example") is not None
 
 
 def _everything(values: Settings) -> tuple[object, object]:
     mailer_of(values)
     web = web_options(values)
-    return token_issuer(values, CLIENT), outside_login(values, CLIENT, site=web.site)
+    return token_issuer(values, CLIENT), openid_login(values, CLIENT, site=web.site)

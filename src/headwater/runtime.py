@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from headwater import __version__
+from headwater.accounts.external import Issuer
 from headwater.accounts.keys import FixedKey, PublishedKeys
 from headwater.accounts.openid import OpenId, OpenIdOptions
-from headwater.accounts.outside import Issuer
 from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import AccountOptions
 from headwater.alerts.decide import SLICES
@@ -23,8 +23,8 @@ from headwater.alerts.types import AlertOptions, Thresholds
 from headwater.api.limits import RateLimits
 from headwater.asgi.session import is_loopback
 from headwater.db import Database, check_conninfo
+from headwater.db.embedded import EmbeddedServer
 from headwater.db.migrate import Migration, Progress, check_database, migrate_up
-from headwater.db.server import EmbeddedServer
 from headwater.errors import InvalidSettings
 from headwater.extraction.types import ExtractionOptions
 from headwater.fetching.types import FetchingOptions
@@ -272,7 +272,7 @@ def token_issuer(settings: Settings, client: Client) -> Issuer | None:
     return Issuer(keys, utc_now, name=settings.jwt_issuer, audience=settings.jwt_audience)
 
 
-def outside_login(settings: Settings, client: Client, *, site: str) -> OpenId | None:
+def openid_login(settings: Settings, client: Client, *, site: str) -> OpenId | None:
     """The OpenID Connect issuer with which users may log in, if one is set. Raises InvalidSettings."""
     if not settings.oidc_issuer:
         return None

@@ -14,12 +14,12 @@ from litestar.exceptions import HTTPException
 from pydantic import SecretStr
 
 from headwater.accounts.bearers import Bearers
+from headwater.accounts.external import ExternalAccounts, Issuer
 from headwater.accounts.openid import OpenId
-from headwater.accounts.outside import Issuer, Outsiders
 from headwater.api import api_routes
 from headwater.api.limits import RateLimits
+from headwater.asgi.csrf import FORM_BYTES, PARTS_MAX
 from headwater.asgi.errors import respond_to_bug, respond_to_error, respond_to_http_error
-from headwater.asgi.forgery import FORM_BYTES, PARTS_MAX
 from headwater.asgi.guard import add_security_headers, guard, observe
 from headwater.asgi.handlers import make_call, provide
 from headwater.asgi.health import health_routes
@@ -39,13 +39,13 @@ def create_app(
     Users may also log in with `openid`. `limits` are those of the API; none by default.
     """
     web, limits = web or WebOptions(), limits or RateLimits()
-    outsiders = Outsiders(database, clock, web.accounts)
-    bearers = Bearers(database, clock, api_token, outsiders, issuer)
+    external_accounts = ExternalAccounts(database, clock, web.accounts)
+    bearers = Bearers(database, clock, api_token, external_accounts, issuer)
     app = Litestar(
         route_handlers=[health_routes, *web_routes(database, clock, web), *api_routes(bearers, clock, limits)],
         dependencies=provide(
             database=database, clock=clock, openid=openid, quotas=web.quotas, inspector=web.inspector,
-            outsiders=outsiders,
+            external_accounts=external_accounts,
         ) | {"call": Provide(make_call, sync_to_thread=False)},
         exception_handlers={
             HeadwaterError: respond_to_error, HTTPException: respond_to_http_error, Exception: respond_to_bug

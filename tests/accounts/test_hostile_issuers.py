@@ -16,9 +16,9 @@ from litestar import Litestar
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
+from headwater.accounts.external import Issuer
 from headwater.accounts.keys import MOST_KEYS, PublishedKeys
 from headwater.accounts.openid import OpenId, OpenIdAttempt, OpenIdOptions
-from headwater.accounts.outside import Issuer
 from headwater.db import Database
 from headwater.errors import IssuerUnavailable
 from headwater.net import Client

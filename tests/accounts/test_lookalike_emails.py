@@ -5,7 +5,7 @@ import pytest
 
 from headwater.accounts.access import Access, LoggedIn
 from headwater.accounts.changes import create_account
-from headwater.accounts.outside import Outsiders
+from headwater.accounts.external import ExternalAccounts
 from headwater.accounts.types import AccountOptions, Identity, User, Visitor
 from headwater.db import Database
 from headwater.errors import EmailTaken
@@ -50,7 +50,9 @@ async def test_a_verified_lookalike_leads_to_no_account(
     database: Database, clock: MovableClock, ann: User, verified: str
 ) -> None:
     assert ann
-    outsiders = Outsiders(database, clock, AccountOptions())
+    external_accounts = ExternalAccounts(database, clock, AccountOptions())
 
     with pytest.raises(EmailTaken):
-        await outsiders.account_of(Identity("https://issuer.example", "thief", verified, True), may_be_first=False)
+        await external_accounts.account_of(
+            Identity("https://issuer.example", "thief", verified, True), may_be_first=False
+        )

@@ -10,7 +10,7 @@ import pytest
 from headwater.accounts.access import Access, LoggedIn
 from headwater.accounts.bearers import Bearers, make_token
 from headwater.accounts.changes import change_role, give_email, give_password, lock_logged_in, sign_out
-from headwater.accounts.outside import Outsiders
+from headwater.accounts.external import ExternalAccounts
 from headwater.accounts.store import sessions, tokens, users
 from headwater.accounts.types import AccountOptions, Identity, Role, SessionRow, User, Visitor
 from headwater.db import Database
@@ -82,8 +82,8 @@ async def test_nothing_that_a_thief_has_prepared_survives_a_new_password(
     change_link = token_in((await collect(database, clock))[0])
     await access.ask_for_reset("ada@example.com", THIEF)
     reset_link = token_in((await collect(database, clock))[0])
-    outsiders = Outsiders(database, clock, AccountOptions())
-    assert (await outsiders.account_of(THIEFS, may_be_first=False)).id == account.user.id
+    external_accounts = ExternalAccounts(database, clock, AccountOptions())
+    assert (await external_accounts.account_of(THIEFS, may_be_first=False)).id == account.user.id
     # Also what is queued but not yet sent.
     await access.ask_for_email(account.user, "thief2@example.com", PASSWORD)
 
@@ -156,15 +156,15 @@ async def test_an_email_that_was_taken_meanwhile_is_refused_and_changes_nothing(
 
 async def test_an_account_that_was_registered_in_wait_is_its_address_owners_after_a_reset(account: Account) -> None:
     """Somebody registers another's address by an outside log-in that verifies nothing, and waits for its owner."""
-    outsiders = Outsiders(account.database, account.clock, AccountOptions())
+    external_accounts = ExternalAccounts(account.database, account.clock, AccountOptions())
     laid = Identity("https://issuer.example", "waits", "victim@example.com", is_email_verified=False)
-    await outsiders.account_of(laid, may_be_first=False)
+    await external_accounts.account_of(laid, may_be_first=False)
 
     await account.access.ask_for_reset("victim@example.com", HERE)
     await account.access.reset_password(token_in((await collect(account.database, account.clock))[0]), NEW)
 
     with pytest.raises(EmailTaken):
-        await outsiders.account_of(laid, may_be_first=False)
+        await external_accounts.account_of(laid, may_be_first=False)
 
 
 async def test_a_lowered_role_takes_its_admin_tokens_along(account: Account) -> None:

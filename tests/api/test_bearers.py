@@ -7,8 +7,8 @@ from httpx import AsyncClient, Response
 
 from headwater.accounts.bearers import make_token
 from headwater.accounts.changes import change_role, create_account, find_account
+from headwater.accounts.external import Issuer
 from headwater.accounts.keys import FixedKey
-from headwater.accounts.outside import Issuer
 from headwater.accounts.store import tokens, users
 from headwater.accounts.types import AccountOptions, Role, User
 from headwater.db import Database

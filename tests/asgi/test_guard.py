@@ -12,7 +12,7 @@ from litestar.di import NamedDependency
 from pydantic import SecretStr
 
 from headwater.asgi import guard
-from headwater.asgi.forgery import FIELDS_MAX, FORM_BYTES
+from headwater.asgi.csrf import FIELDS_MAX, FORM_BYTES
 from headwater.db import Database, RequestDatabase
 from headwater.server import create_health_app
 from headwater.text import text_problem

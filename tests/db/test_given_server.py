@@ -14,9 +14,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from headwater.db import Database
-from headwater.db.account import MAJOR_VERSION
+from headwater.db.embedded import EmbeddedServer
 from headwater.db.migrate import check_database, migrate_up
-from headwater.db.server import EmbeddedServer
+from headwater.db.os_user import MAJOR_VERSION
 from headwater.errors import MigrationFailed, RightsMissing
 from headwater.runtime import utc_now
 from headwater.server import create_app

@@ -33,7 +33,7 @@ SEES_ALL_USERS = {
     "accounts/bearers.py": "API tokens: the user is not known yet",
     "accounts/changes.py": "an operator makes accounts and sets passwords",
     "accounts/mail/worker.py": "sends mail to any user",
-    "accounts/outside.py": "logins by another issuer: the user is not known yet",
+    "accounts/external.py": "logins by another issuer: the user is not known yet",
     "api/routes/custom.py": "taking back a suggestion leaves sources that nobody follows",
     "api/routes/moderation.py": "moderators see everybody's suggestions",
     "api/routes/sources.py": "operators' actions on sources ask whether anybody follows them",
@@ -239,7 +239,7 @@ def test_only_these_modules_see_the_rows_of_all_users() -> None:
 
 
 def test_nothing_but_the_pool_and_the_embedded_server_connects_or_changes_the_role() -> None:
-    allowed = {"db/diagnose.py", "db/migrate.py", "db/pool.py", "db/server.py"}
+    allowed = {"db/diagnose.py", "db/migrate.py", "db/pool.py", "db/embedded.py"}
     pattern = re.compile(
         r"Connection\.connect\(|psycopg\.connect\(|SET (LOCAL )?ROLE|RESET ROLE|SESSION AUTHORIZATION|'role', '"
     )

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.feeds import Enclosure
-from headwater.feeds.entry_fields import duration, whole
+from headwater.feeds.entry_fields import duration, whole_number
 from tests.feeds.feeds import atom_entry, rss_item
 
 
@@ -97,4 +97,4 @@ def test_a_duration_is_written_in_three_ways(text: str, seconds: int | None):
     ("text", "number"), [("7", 7), (" 7 ", 7), ("-7", None), ("x", None), ("9" * 40, None), ("٧", None)]
 )
 def test_a_number_is_whole_and_sensible_or_none(text: str, number: int | None):
-    assert whole(text) == number
+    assert whole_number(text) == number

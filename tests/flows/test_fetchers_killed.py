@@ -17,8 +17,8 @@ import psycopg
 import pytest
 
 from headwater.db import Database
+from headwater.db.embedded import EmbeddedServer
 from headwater.db.migrate import migrate_up
-from headwater.db.server import EmbeddedServer
 from headwater.fetching.types import FetchingOptions
 from headwater.frontier.store import queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission

@@ -22,8 +22,8 @@ import pytest
 from aiohttp import web
 
 from headwater.db import Connection, Database
+from headwater.db.embedded import EmbeddedServer
 from headwater.db.migrate import known_migrations, migrate_up
-from headwater.db.server import EmbeddedServer
 from headwater.ids import new_id
 from headwater.library.store import subscriptions
 from headwater.library.summaries.types import SummaryOptions

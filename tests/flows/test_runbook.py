@@ -26,8 +26,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from headwater.db.account import MAJOR_VERSION
-from headwater.db.server import EmbeddedServer
+from headwater.db.embedded import EmbeddedServer
+from headwater.db.os_user import MAJOR_VERSION
 from headwater_lab.zoo import DOMAIN, Zoo
 from tests.conftest import GIVEN_SERVER, QUICK
 from tests.flows.zoo_thread import open_zoo

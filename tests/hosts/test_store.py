@@ -12,7 +12,7 @@ import pytest
 from headwater.db import Connection, Database
 from headwater.hosts.keys import ALL_SHARDS, host_id_of, shard_of
 from headwater.hosts.store import feeds, pages, turns
-from headwater.hosts.store.waking import lock, wake_for_feed
+from headwater.hosts.store.due import lock, wake_for_feed
 from headwater.hosts.types import FeedRelease, HeldHost, HostState, Pace, Release
 from headwater.ids import new_id
 from headwater.polling.store import claims as feed_claims

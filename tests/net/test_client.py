@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from headwater.net import Client, FetchError, FetchFailure
-from headwater.net.answers import redirect_of
+from headwater.net.responses import redirect_of
 from headwater.net.types import Hop
 from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from headwater.errors import Invalid
-from headwater.net.mail import Mailer, SmtpServer, may_show_password
+from headwater.net.mail import Mailer, SmtpServer, may_send_password
 from tests.net.post_box import PASSWORD, USER, PostBox, open_post_box, self_signed
 
 FROM = "Headwater <headwater@example.com>"
@@ -142,7 +142,7 @@ def test_an_address_that_is_none_is_refused_and_not_shown(url: str) -> None:
 def test_a_password_goes_nowhere_in_the_clear_but_to_this_machine(
     host: str, is_encrypted: bool, expected: bool
 ) -> None:
-    assert may_show_password(host, is_encrypted=is_encrypted) is expected
+    assert may_send_password(host, is_encrypted=is_encrypted) is expected
 
 
 async def test_a_server_whose_certificate_nobody_vouches_for_gets_nothing(tmp_path: Path) -> None:

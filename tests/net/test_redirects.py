@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.net import Client, FetchError, FetchFailure, Response
-from headwater.net.answers import redirect_of
+from headwater.net.responses import redirect_of
 from headwater.urls import MAX_LENGTH
 from tests.net.raw_site import a_raw_site, answer
 from tests.net.test_ssrf import UNREADABLE

@@ -5,7 +5,7 @@ from datetime import timedelta
 from headwater.db import Connection
 from headwater.hosts.keys import host_id_of
 from headwater.hosts.store import feeds as feed_hosts
-from headwater.hosts.store.waking import lock
+from headwater.hosts.store.due import lock
 from headwater.hosts.types import FeedRelease, HostState, Pace, Release
 from headwater.polling.store import results as feed_results
 from headwater.polling.types import PollReport

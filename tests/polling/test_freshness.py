@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.net.answers import retry_after
+from headwater.net.responses import retry_after
 from headwater.polling.classify import fresh_for
 from tests.clock import START
 

@@ -8,10 +8,10 @@ from headwater.db import Connection, Database
 from headwater.hosts.types import HostState
 from headwater.ids import new_id
 from headwater.polling.store import claims as feed_claims
+from headwater.polling.store import cleanup as feed_cleanup
 from headwater.polling.store import moves as feed_moves
 from headwater.polling.store import results as feed_results
 from headwater.polling.store import schedule as feed_schedule
-from headwater.polling.store import upkeep as feed_upkeep
 from headwater.polling.types import (
     ClaimedFeed,
     Decision,
@@ -215,8 +215,8 @@ async def test_every_poll_leaves_an_event_that_is_forgotten_in_time(conn: Connec
     rows = await (
         await conn.execute("SELECT source_id, at, outcome, status, bytes, took_ms, new_articles FROM poll_events")
     ).fetchall()
-    kept = await feed_upkeep.delete_events(conn, before=START, limit=10)
-    forgotten = await feed_upkeep.delete_events(conn, before=START + SECOND, limit=10)
+    kept = await feed_cleanup.delete_events(conn, before=START, limit=10)
+    forgotten = await feed_cleanup.delete_events(conn, before=START + SECOND, limit=10)
 
     assert rows == [(feed.source_id, START, "polled", 200, 1234, 56, 1)]
     assert (kept, forgotten) == (0, 1)

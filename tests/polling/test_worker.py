@@ -511,7 +511,7 @@ async def test_a_bug_of_ours_is_an_outcome_too(
 ) -> None:
     await follow(database, zoo.url_of(BY_NAME["daily"]))
     broken = ReadFeed("rss20", entries=cast("tuple[NewArticle, ...]", (None,)))
-    monkeypatch.setattr("headwater.polling.ask.Polled", lambda _, *rest, **named: Polled(broken, *rest, **named))
+    monkeypatch.setattr("headwater.polling.request.Polled", lambda _, *rest, **named: Polled(broken, *rest, **named))
 
     with capture_logs() as logs:
         report = await poll(poller)

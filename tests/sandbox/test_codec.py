@@ -177,7 +177,7 @@ def test_an_exception_that_cannot_be_rebuilt_comes_back_as_its_type_and_text(err
         ("builtins", "KeyboardInterrupt"),
         ("builtins", "eval"),
         ("subprocess", "CalledProcessError"),
-        ("headwater.db.server", "subprocess"),
+        ("headwater.db.embedded", "subprocess"),
         ("headwater.sandbox.pool", "Sandbox"),
         ("headwater.__main__", "main"),
         ("headwater.nowhere", "Error"),

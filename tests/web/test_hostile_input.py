@@ -29,7 +29,7 @@ from pydantic import SecretStr
 from headwater.accounts.types import Role
 from headwater.articles.store import records
 from headwater.articles.types import ListedEntry
-from headwater.asgi.forgery import FIELDS_MAX, FORM_BYTES
+from headwater.asgi.csrf import FIELDS_MAX, FORM_BYTES
 from headwater.db import Connection, Database
 from headwater.frontier.store import queue
 from headwater.frontier.types import Origin, Submission

@@ -62,7 +62,7 @@ class Access:
                 self._secret = await tokens.shared_secret(conn, name=FORMS, value=secrets.token_bytes(32))
         return self._secret
 
-    def asks_for_code(self, visitor: Visitor) -> bool:
+    def needs_setup_code(self, visitor: Visitor) -> bool:
         """Whether this visitor needs the set-up code to make the first account."""
         return self._options.setup_code or visitor.is_remote
 
@@ -77,7 +77,7 @@ class Access:
             async with self._database.as_system() as conn:
                 is_first = await users.claim_first(conn)
                 if is_first:
-                    await changes.use_setup_code(conn, code if self.asks_for_code(visitor) else None)
+                    await changes.use_setup_code(conn, code if self.needs_setup_code(visitor) else None)
                 elif not self._options.registration:
                     raise RegistrationClosed
                 user = await changes.add_user(conn, email, password_hash, decide.role_of_new(is_first=is_first), now)
@@ -134,7 +134,7 @@ class Access:
         network = network_of(visitor.address).encode(errors="replace")
         return hmac.digest(await self.secret(), b"network:" + network, "sha256").hex()[:32]
 
-    async def welcome(self, user: User, visitor: Visitor, identity: Identity) -> LogInResult:
+    async def start_session(self, user: User, visitor: Visitor, identity: Identity) -> LogInResult:
         """Log in a user identified by an outside issuer. Raises NotLoggedIn."""
         now, metadata = self._clock(), await self._network(visitor)
         async with self._database.as_system() as conn:

@@ -8,7 +8,7 @@ from datetime import datetime
 from pydantic import SecretStr
 
 from headwater.accounts.decide import scopes_allowed
-from headwater.accounts.outside import Issuer, Outsiders
+from headwater.accounts.external import ExternalAccounts, Issuer
 from headwater.accounts.secrets import digest, new_token
 from headwater.accounts.store import tokens
 from headwater.accounts.types import ApiToken, Role, Scope, User
@@ -41,12 +41,12 @@ class Bearers:
     """`operators` is the token in the settings, `issuer` the outside issuer whose tokens are accepted."""
 
     def __init__(
-        self, database: Database, clock: Clock, operators: SecretStr | None, outsiders: Outsiders | None = None,
-        issuer: Issuer | None = None,
+        self, database: Database, clock: Clock, operators: SecretStr | None,
+        external_accounts: ExternalAccounts | None = None, issuer: Issuer | None = None,
     ) -> None:  # fmt: skip
         self._database = database
         self._clock = clock
-        self._outsiders = outsiders
+        self._outsiders = external_accounts
         self._issuer = issuer
         # Digests have one length: comparing them reveals nothing about the token's.
         self._operators = digest(operators.get_secret_value()) if operators else None

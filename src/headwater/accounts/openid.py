@@ -17,8 +17,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import SecretStr
 
+from headwater.accounts.external import Issuer, identity_of
 from headwater.accounts.keys import PublishedKeys
-from headwater.accounts.outside import Issuer, identity_of
 from headwater.accounts.secrets import encode
 from headwater.accounts.types import Identity
 from headwater.errors import IssuerUnavailable, NotLoggedIn

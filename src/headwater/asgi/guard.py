@@ -1,7 +1,7 @@
 """Around every request: it is counted, logged and checked before routing, and its response gets security headers.
 
 HEAD becomes GET, and a slow body times out. The size of a body is limited per route (`request_max_body_size`), forms
-in `asgi/forgery.py`.
+in `asgi/csrf.py`.
 """
 
 import asyncio

@@ -13,8 +13,8 @@ from headwater.cli.options import AsJson
 from headwater.cli.output import out, print_json
 from headwater.cli.terminal import exit_failed, load_quietly, run
 from headwater.db.diagnose import diagnose
+from headwater.db.embedded import is_initialised
 from headwater.db.query import database_clock
-from headwater.db.server import is_initialised
 from headwater.net import FetchError
 from headwater.runtime import open_client, open_runtime, utc_now
 from headwater.server import listen

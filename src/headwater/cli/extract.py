@@ -14,8 +14,8 @@ from headwater.cli.documents import WEB, LoadedDocument, LoadOptions, ReadFailur
 from headwater.cli.options import AsJson, BaseUrl, ContentType, with_selectors
 from headwater.cli.output import err, plain, print_json, print_table, print_text
 from headwater.cli.terminal import exit_failed, load_quietly, run
-from headwater.extraction.compare import field_rows
 from headwater.extraction.extract import extract as extract_page
+from headwater.extraction.selector_trial import field_rows
 from headwater.extraction.types import Selectors, UnreadablePage
 from headwater.net import FetchError, Response
 from headwater.runtime import open_page_sandbox

@@ -12,8 +12,8 @@ from headwater.cli.output import counted, plain, print_json, print_table, print_
 from headwater.cli.terminal import exit_failed, load_quietly, run
 from headwater.feeds import FeedParseError, NotAFeed, ParsedFeed, parse_feed
 from headwater.net import FetchError, Response
-from headwater.polling.ask import ACCEPT
 from headwater.polling.classify import classify_body, classify_fetch_error, classify_status
+from headwater.polling.request import ACCEPT
 from headwater.runtime import utc_now
 from headwater.settings import Settings
 from headwater.urls import parse_url

@@ -76,7 +76,7 @@ async def show(runtime: Runtime, as_json: AsJson = False) -> None:
 
 async def _run(runtime: Runtime, most: timedelta, *, is_quiet: bool) -> RetentionReport:
     retainer = make_retainer(runtime.tools)
-    await retainer.look_at_clock()  # repairs the lease of a run that was killed while the clock was ahead
+    await retainer.check_clock()  # repairs the lease of a run that was killed while the clock was ahead
     now = runtime.tools.clock()
     turn = RetentionTurn(new_id(), now + most, (lambda _: None) if is_quiet else print_text)
     async with runtime.database.transaction() as conn:

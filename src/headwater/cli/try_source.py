@@ -10,7 +10,7 @@ from headwater.cli.options import AsJson, with_selectors
 from headwater.cli.output import err, plain, print_error, print_json, print_table, print_text
 from headwater.cli.terminal import exit_failed, load_quietly, run
 from headwater.extraction import store
-from headwater.extraction.compare import Comparison, field_rows
+from headwater.extraction.selector_trial import Comparison, field_rows
 from headwater.extraction.types import NO_SELECTORS, Selectors
 from headwater.pipeline import make_trials
 from headwater.runtime import open_page_sandbox, open_runtime

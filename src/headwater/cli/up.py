@@ -23,7 +23,7 @@ from headwater.runtime import (
     Runtime,
     listens_on_loopback_only,
     open_runtime,
-    outside_login,
+    openid_login,
     rate_limits,
     token_issuer,
     web_options,
@@ -108,7 +108,7 @@ def app_of(runtime: Runtime, listener: socket.socket) -> Litestar:
     trials, inspector = make_trials(runtime.tools), make_inspector(runtime.tools)
     web = replace(web, trials=trials, inspector=inspector, upload_sandbox=runtime.upload_sandbox)
     issuer = token_issuer(runtime.settings, runtime.tools.client)
-    openid = outside_login(runtime.settings, runtime.tools.client, site=web.site)
+    openid = openid_login(runtime.settings, runtime.tools.client, site=web.site)
     limits = rate_limits(runtime.settings)
     database = RequestDatabase(runtime.database, statement_timeout=runtime.settings.statement_timeout)
     return create_app(database, runtime.tools.clock, runtime.settings.api_token, web, issuer, openid, limits)

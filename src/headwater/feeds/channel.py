@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from headwater.feeds.document import FeedDocument, Fields, attribute, each, first_text, normalise_language
-from headwater.feeds.entry_fields import authors, categories, picture, whole
+from headwater.feeds.entry_fields import authors, categories, picture, whole_number
 from headwater.feeds.namespaces import Element
 from headwater.feeds.text_constructs import HTML, PLAIN, plain
 from headwater.feeds.types import ParsedFeed
@@ -27,8 +27,11 @@ _MAX_TTL = 60 * 24 * 366
 def feed(document: FeedDocument, element: Element, fields: Fields, *, form: str) -> ParsedFeed:
     icons = (document.link(icon, plain(icon)) for icon in each(fields, "icon", "webfeeds:icon"))
     image = picture(document, fields)
-    minutes, given = whole(first_text(fields, "ttl")), first_text(fields, "language", "dc:language")
-    period, frequency = first_text(fields, "sy:updateperiod").lower(), whole(first_text(fields, "sy:updatefrequency"))
+    minutes, given = whole_number(first_text(fields, "ttl")), first_text(fields, "language", "dc:language")
+    period, frequency = (
+        first_text(fields, "sy:updateperiod").lower(),
+        whole_number(first_text(fields, "sy:updatefrequency")),
+    )
     return ParsedFeed(
         format=form,
         title=document.first_line(each(fields, *_TITLES)),
@@ -48,7 +51,7 @@ def feed(document: FeedDocument, element: Element, fields: Fields, *, form: str)
         if period or frequency
         else None,
         skip_hours=frozenset(
-            hour % 24 for text in _inner(fields, "skiphours") if (hour := whole(text)) is not None and hour <= 24
+            hour % 24 for text in _inner(fields, "skiphours") if (hour := whole_number(text)) is not None and hour <= 24
         ),
         skip_days=frozenset(
             _WEEKDAYS.index(day) for text in _inner(fields, "skipdays") if (day := text.lower()) in _WEEKDAYS

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from headwater.feeds.document import FeedDocument, Fields, attribute, each, first_text, normalise_language
-from headwater.feeds.entry_fields import FIELD_WORDS, authors, categories, enclosures, picture, place, whole
+from headwater.feeds.entry_fields import FIELD_WORDS, authors, categories, enclosures, picture, place, whole_number
 from headwater.feeds.namespaces import RDF, Element
 from headwater.feeds.text_constructs import HTML, INLINE, PLAIN, plain
 from headwater.feeds.types import Entry
@@ -108,7 +108,7 @@ def finish(
         enclosures=enclosures(document, fields, links) if layout.enclosures or links else (),
         image_url=picture(document, fields) if layout.picture else None,
         comments_url=_comments(document, fields, links) if layout.comments or links else None,
-        comment_count=whole(first_text(fields, *layout.counts)) if layout.counts else None,
+        comment_count=whole_number(first_text(fields, *layout.counts)) if layout.counts else None,
         place=place(document, fields) if layout.place else None,
     )
 

@@ -145,7 +145,7 @@ def enclosures(document: FeedDocument, fields: Fields, links: list[Element]) -> 
         named = Enclosure(
             url=url,
             type=(file.get("type") or "").strip().lower() or None,
-            length=whole(file.get("length") or file.get("fileSize")),
+            length=whole_number(file.get("length") or file.get("fileSize")),
             duration=duration(file.get("duration")) or spoken,
             title=(file.get("title") or "").strip() or None,
         )
@@ -205,7 +205,7 @@ def duration(text: str | None) -> timedelta | None:
     return timedelta(hours=hours, minutes=minutes, seconds=seconds) or None
 
 
-def whole(text: str | None) -> int | None:
+def whole_number(text: str | None) -> int | None:
     """A whole number, as of bytes, comments or minutes; None where it is not one, or too large."""
     text = text.strip() if text else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None

@@ -8,7 +8,7 @@ from headwater.fetching.types import Verdict
 from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, GivenUp, Redirected, Unchanged
 from headwater.hosts.decide import wait_of
 from headwater.net import FetchError, FetchFailure, Response
-from headwater.net.answers import as_sentence, failure_of, failure_sentence, retry_after
+from headwater.net.responses import as_sentence, failure_of, failure_sentence, retry_after
 from headwater.reading.sniff import Form, describe, sniff
 from headwater.types import FailureClass, PageKind
 from headwater.urls import host_of, url_key

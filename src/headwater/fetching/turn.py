@@ -14,12 +14,12 @@ from headwater.fetching.pacing import CutShort, Drain, RequestClock
 from headwater.fetching.types import ClaimedTurn, FetchingOptions, TurnResult, Verdict
 from headwater.frontier.types import Answered, ClaimedUrl, Fetched, FetchFailed, GivenUp
 from headwater.hosts.decide import wait_of
-from headwater.hosts.gate import Closed, Gate
 from headwater.hosts.robots import FIRST_BYTES, Rules, origin_of
+from headwater.hosts.robots_cache import Closed, Gate
 from headwater.hosts.turns import Turns
 from headwater.hosts.types import Robots
 from headwater.net import Client, FetchError, FetchFailure, Response
-from headwater.net.answers import redirect_of
+from headwater.net.responses import redirect_of
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.reading.text import storable

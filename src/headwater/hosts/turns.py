@@ -21,7 +21,7 @@ from headwater.hosts.store import turns as store
 from headwater.hosts.types import HeldHost, Pace, Release
 from headwater.ids import new_id
 from headwater.net import Client, Response
-from headwater.net.answers import retry_after
+from headwater.net.responses import retry_after
 from headwater.types import Clock
 from headwater.urls import host_of
 

@@ -14,10 +14,10 @@ import aiohttp
 from yarl import URL
 
 from headwater.errors import InvalidUrl
-from headwater.net.answers import REDIRECTS, redirect_of
 from headwater.net.body import read_beginning, read_error_page, read_whole
 from headwater.net.guard import BlockedAddress, BlockedName, check_address, check_target, is_address
 from headwater.net.resolver import Resolver
+from headwater.net.responses import REDIRECTS, redirect_of
 from headwater.net.types import FetchError, FetchFailure, Hop, Response
 from headwater.observability.log import get_logger
 from headwater.urls import parse_url

@@ -98,7 +98,7 @@ class Mailer:
                 server.ehlo()
                 is_encrypted = True
             if post.user:
-                if not may_show_password(post.host, is_encrypted=is_encrypted):
+                if not may_send_password(post.host, is_encrypted=is_encrypted):
                     raise smtplib.SMTPNotSupportedError("the server offers no encryption: the password is not sent")
                 server.login(post.user, post.password)
             server.send_message(email)
@@ -111,6 +111,6 @@ def is_refused(error: Exception) -> bool:
     )
 
 
-def may_show_password(host: str, *, is_encrypted: bool) -> bool:
+def may_send_password(host: str, *, is_encrypted: bool) -> bool:
     """Only over TLS or loopback: an attacker in between can hide that a server offers STARTTLS."""
     return is_encrypted or host == "localhost" or (is_address(host) and ip_address(host).is_loopback)

@@ -39,7 +39,7 @@ class _Brotli(Protocol):
 class Plain:
     is_whole = True
 
-    def undo(self, data: bytes) -> Iterator[bytes]:
+    def decompress(self, data: bytes) -> Iterator[bytes]:
         yield data
 
 
@@ -57,7 +57,7 @@ class ZlibStream:
     def unused(self) -> bytes:
         return self._zlib.unused_data
 
-    def undo(self, data: bytes) -> Iterator[bytes]:
+    def decompress(self, data: bytes) -> Iterator[bytes]:
         is_full = True  # zlib may have more than one full piece
         while (data or is_full) and not self._zlib.eof:
             piece = self._zlib.decompress(data, PIECE_BYTES)
@@ -73,8 +73,8 @@ class GzipMember(ZlibStream):
         self._checksum = 0
         self._length = 0
 
-    def undo(self, data: bytes) -> Iterator[bytes]:
-        for piece in super().undo(data):
+    def decompress(self, data: bytes) -> Iterator[bytes]:
+        for piece in super().decompress(data):
             self._checksum = zlib.crc32(piece, self._checksum)
             self._length += len(piece)
             yield piece
@@ -108,7 +108,7 @@ class ZstdFrame:
     def unused(self) -> bytes:
         return self._zstd.unused_data
 
-    def undo(self, data: bytes) -> Iterator[bytes]:
+    def decompress(self, data: bytes) -> Iterator[bytes]:
         yield self._zstd.decompress(data, PIECE_BYTES)
         while not (self._zstd.eof or self._zstd.needs_input):
             yield self._zstd.decompress(b"", PIECE_BYTES)
@@ -124,7 +124,7 @@ class Brotli:
     def is_whole(self) -> bool:
         return self._brotli.is_finished()
 
-    def undo(self, data: bytes) -> Iterator[bytes]:
+    def decompress(self, data: bytes) -> Iterator[bytes]:
         piece = self._brotli.process(data, output_buffer_limit=PIECE_BYTES)
         while piece:
             yield piece
@@ -142,7 +142,7 @@ class Deflate:
     def is_whole(self) -> bool:
         return self._stream is not None and self._stream.is_whole
 
-    def undo(self, data: bytes) -> Iterator[bytes]:
+    def decompress(self, data: bytes) -> Iterator[bytes]:
         if self._stream is None:
             data = self._head = self._head + data
             if len(data) < 2:
@@ -150,7 +150,7 @@ class Deflate:
             # zlib's header (RFC 1950): the method is deflate, and the two bytes are a multiple of 31.
             has_header = data[0] & 0xF == 8 and int.from_bytes(data[:2]) % 31 == 0
             self._stream = ZlibStream(ZLIB_BITS if has_header else DEFLATE_BITS)
-        yield from self._stream.undo(data)
+        yield from self._stream.decompress(data)
 
 
 class Members:
@@ -169,15 +169,15 @@ class Members:
     def is_whole(self) -> bool:
         return self._member.is_complete
 
-    def undo(self, data: bytes) -> Iterator[bytes]:
+    def decompress(self, data: bytes) -> Iterator[bytes]:
         data, self._undecided = self._undecided + data, b""
         while data and not self._is_over:
-            if self._member.is_whole and not self._goes_on(data):
+            if self._member.is_whole and not self._continues(data):
                 return
-            yield from self._member.undo(data)
+            yield from self._member.decompress(data)
             data = self._member.unused
 
-    def _goes_on(self, data: bytes) -> bool:
+    def _continues(self, data: bytes) -> bool:
         """Start the next member if one follows; too few bytes to decide are kept for the next call."""
         if not data.startswith(self._mark):
             self._undecided = data if self._mark.startswith(data) else b""
@@ -209,6 +209,6 @@ def unpacker_for(encoding: str) -> Unpacker:
 def undone(unpacker: Unpacker, data: bytes) -> Iterator[bytes]:
     """What these next bytes of a body give, in pieces of bounded size. Raises Undecodable."""
     try:
-        yield from unpacker.undo(data)
+        yield from unpacker.decompress(data)
     except _ERRORS as error:
         raise Undecodable(str(error)) from error

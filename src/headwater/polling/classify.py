@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from headwater.feeds.types import NotAFeed, UnreadableBody
-from headwater.net.answers import as_sentence, failure_of, failure_sentence, retry_after
+from headwater.net.responses import as_sentence, failure_of, failure_sentence, retry_after
 from headwater.net.types import FetchError, FetchFailure
 from headwater.polling.types import FailureClass, PollFailed
 from headwater.sandbox import Overrun

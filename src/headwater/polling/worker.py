@@ -22,16 +22,16 @@ from headwater.hosts.decide import delay_of, pace_after, wait_of
 from headwater.hosts.keys import host_id_of
 from headwater.hosts.outage import OURS, OUTAGE_PROBE, OUTAGE_SITES, OUTAGE_WINDOW, OutageDetector, OutageReporter
 from headwater.hosts.store import feeds as feed_hosts
-from headwater.hosts.store.waking import lock, wake_for_pages
+from headwater.hosts.store.due import lock, wake_for_pages
 from headwater.hosts.turns import OwnHost, Turns
 from headwater.hosts.types import FeedRelease, Release, Wake
 from headwater.ids import new_id
 from headwater.net import Client, FetchError, FetchFailure
 from headwater.observability.log import get_logger
-from headwater.polling.ask import Asked, FeedRequests
 from headwater.polling.decide import OUTAGE_RETRY, decide, decide_host, decide_outage, decide_paused
 from headwater.polling.policy import Policy, policy_of
 from headwater.polling.report import Round, log_poll
+from headwater.polling.request import Asked, FeedRequests
 from headwater.polling.store import claims, holds, results
 from headwater.polling.types import ClaimedFeed, Polled, PollFailed, PollingOptions, PollOutcome, PollReport
 from headwater.sandbox import Sandbox

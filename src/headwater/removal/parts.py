@@ -18,7 +18,7 @@ from headwater.frontier.store import changes, listing
 from headwater.frontier.types import FrontierUrl, UrlFilter
 from headwater.library.store import marks, subscriptions
 from headwater.library.summaries import store as summaries
-from headwater.polling.store import upkeep as feed_upkeep
+from headwater.polling.store import cleanup as feed_cleanup
 from headwater.removal.types import Removal, RemovalKind
 from headwater.sitemaps import store as sitemaps
 from headwater.sources.custom import store as submissions
@@ -118,7 +118,7 @@ PARTS: Mapping[RemovalKind, Sequence[Part]] = {
         lambda conn, id_, limit, _: bodies.delete_of_source(conn, source_id=SourceId(id_), limit=limit),
         _articles,
         _urls,
-        lambda conn, id_, limit, _: feed_upkeep.delete_events_of(conn, source_id=SourceId(id_), limit=limit),
+        lambda conn, id_, limit, _: feed_cleanup.delete_events_of(conn, source_id=SourceId(id_), limit=limit),
         lambda conn, id_, limit, _: sitemaps.forget_readings_of(conn, source_id=SourceId(id_), limit=limit),
         lambda conn, id_, limit, _: analytics.remove_of_source(conn, source_id=SourceId(id_), limit=limit),
     ),

@@ -23,7 +23,7 @@ from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
 from headwater.outbox.types import Action, OutboxEntry
-from headwater.polling.store import upkeep as feed_upkeep
+from headwater.polling.store import cleanup as feed_cleanup
 from headwater.retention import store
 from headwater.retention.decide import (
     FOREVER,
@@ -74,7 +74,7 @@ class Retainer:
 
     async def claim(self, _limit: int) -> Sequence[RetentionTurn]:
         """Claim a run if one is due; none while the clock cannot be trusted. Raises DatabaseUnavailable."""
-        if await self.look_at_clock():
+        if await self.check_clock():
             return []
         now = self._clock()
         await self._make_months(now)
@@ -83,7 +83,7 @@ class Retainer:
             is_ours = await store.claim(conn, lease=turn.lease, now=now, ends_at=turn.ends_at + MARGIN)
         return [turn] if is_ours else []
 
-    async def look_at_clock(self) -> str | None:
+    async def check_clock(self) -> str | None:
         """Why this machine's clock cannot be trusted, or None. Repairs its schedules. Raises DatabaseUnavailable."""
         now, started = self._clock(), time.monotonic()
         async with self._database.transaction() as conn:
@@ -150,7 +150,7 @@ class Retainer:
 
     async def _is_clock_wrong(self, report: RetentionReport) -> bool:
         """Delete nothing while the clock cannot be trusted."""
-        if problem := await self.look_at_clock():
+        if problem := await self.check_clock():
             report.is_done, report.left = False, problem
         return problem is not None
 
@@ -264,7 +264,7 @@ class Retainer:
 
 REMOVES: dict[RetainedKind, RemoveBefore] = {
     RetainedKind.EVENTS: events.remove_before,
-    RetainedKind.POLLS: feed_upkeep.delete_events,
+    RetainedKind.POLLS: feed_cleanup.delete_events,
     RetainedKind.CLICKS: analytics.remove_before,
 }
 
@@ -274,7 +274,7 @@ async def repair_schedules(
 ) -> None:
     """Make waits due that a clock that was ahead made too long, table by table. Raises DatabaseUnavailable."""
     async with database.transaction() as conn:
-        feeds = await feed_upkeep.repair_schedules(conn, now=now, latest=now + options.longest_poll_wait)
+        feeds = await feed_cleanup.repair_schedules(conn, now=now, latest=now + options.longest_poll_wait)
     async with database.transaction() as conn:
         latest = now + LONGEST_FETCH_WAIT
         await changes.repair_schedules(conn, now=now, latest=latest, thoroughly=thoroughly)

@@ -15,9 +15,9 @@ from headwater.errors import HostBusy, InvalidUrl
 from headwater.feeds import ParsedFeed, UnreadableBody, parse_feed
 from headwater.hosts.turns import Turn
 from headwater.net import Client, FetchError, FetchFailure, Response
-from headwater.net.answers import is_challenge
+from headwater.net.responses import is_challenge
 from headwater.observability.log import get_logger
-from headwater.polling.ask import moved_to
+from headwater.polling.request import moved_to
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sources.page_links import READER_SCHEME, Candidate, How, absolute, feed_links, is_about_comments
 from headwater.sources.well_known import known_feeds, usual_feeds

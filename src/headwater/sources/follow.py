@@ -9,7 +9,7 @@ from headwater.errors import Invalid, NothingToPoll, SourceIsOff, SourceNotFound
 from headwater.frontier.store import changes as frontier_changes
 from headwater.frontier.store import queue
 from headwater.frontier.types import Fate
-from headwater.hosts.store.waking import wake_for_pages
+from headwater.hosts.store.due import wake_for_pages
 from headwater.hosts.types import Wake
 from headwater.ids import new_id
 from headwater.polling.decide import BY_HAND_ONLY

@@ -10,21 +10,21 @@ from http import HTTPStatus
 from headwater.articles.types import NewArticle
 from headwater.db import Database
 from headwater.errors import NothingToPoll
-from headwater.extraction.compare import Comparison
 from headwater.extraction.decide import selectors_for
 from headwater.extraction.extract import extract
+from headwater.extraction.selector_trial import Comparison
 from headwater.extraction.store import find_selectors
 from headwater.extraction.types import NO_SELECTORS, UnreadablePage
 from headwater.fetching.types import FetchingOptions
-from headwater.hosts.gate import Closed, Gate
 from headwater.hosts.robots import FIRST_BYTES, origin_of
+from headwater.hosts.robots_cache import Closed, Gate
 from headwater.hosts.store import robots as robots_store
 from headwater.hosts.turns import USER_WAIT, Turn, Turns
 from headwater.net import Client, FetchError, FetchFailure, Response
-from headwater.polling.ask import FeedRequests
 from headwater.polling.decide import decide
 from headwater.polling.policy import policy_of
 from headwater.polling.report import explain
+from headwater.polling.request import FeedRequests
 from headwater.polling.types import HostDecision, Polled, PollingOptions, PollReport, Validators
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sources.health.store.state import find_claimed

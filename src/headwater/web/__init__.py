@@ -18,7 +18,7 @@ from markupsafe import Markup
 from headwater.accounts.access import Access
 from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import AccountOptions
-from headwater.asgi.forgery import FIELD, CsrfMiddleware, require_csrf_token
+from headwater.asgi.csrf import FIELD, CsrfMiddleware, require_csrf_token
 from headwater.asgi.handlers import provide
 from headwater.asgi.session import RequestLimiter, SessionMiddleware, require_role
 from headwater.db import Database

@@ -34,7 +34,7 @@ from headwater.hosts.arrays import letters, numbers, texts, times
 from headwater.hosts.decide import pace_after
 from headwater.hosts.keys import ALL_SHARDS, host_id_of, shard_of
 from headwater.hosts.store import pages as page_hosts
-from headwater.hosts.store.waking import lock, wake_for_pages
+from headwater.hosts.store.due import lock, wake_for_pages
 from headwater.hosts.types import HeldHost, Pace, Release, Wake
 
 DueUrl = tuple[int | None, ClaimedUrl]

@@ -14,7 +14,7 @@ from headwater.frontier.keys import Located, UrlKey, locate, shortened
 from headwater.frontier.store.tables import KIND_LETTER, KIND_OF, ORIGIN_LETTER, UrlChanges, key_columns, write_counts
 from headwater.frontier.types import DEFAULTS, Fate, FrontierOptions, Origin, Submission, Submitted
 from headwater.hosts.arrays import alike, flags, letters, numbers, texts, times, uuids
-from headwater.hosts.store.waking import wake_for_pages
+from headwater.hosts.store.due import wake_for_pages
 from headwater.hosts.types import Wake
 from headwater.types import PageKind, SourceId
 

@@ -11,7 +11,7 @@ from headwater.frontier.decide import LAST_BAND
 from headwater.frontier.keys import UrlKey
 from headwater.frontier.types import Origin, Status
 from headwater.hosts.arrays import numbers, uuids
-from headwater.hosts.store.waking import wake_for_pages
+from headwater.hosts.store.due import wake_for_pages
 from headwater.hosts.types import Wake
 from headwater.types import PageKind
 

@@ -10,8 +10,8 @@ from psycopg.rows import args_row
 
 from headwater.db import Connection
 from headwater.hosts.keys import host_id_of, shard_of
+from headwater.hosts.store.due import named_columns
 from headwater.hosts.store.turns import HELD
-from headwater.hosts.store.waking import named_columns
 from headwater.hosts.types import FeedRelease, HeldHost
 
 FEED_DUE_AT: Final = (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_value
-from headwater.hosts.store.waking import wake_for_feed
+from headwater.hosts.store.due import wake_for_feed
 from headwater.polling.types import LostFeed, MovedFeed
 from headwater.types import SourceId
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from headwater.db import Connection, fetch_column, fetch_one
 from headwater.hosts.store import feeds as feed_hosts
-from headwater.hosts.store.waking import wake
+from headwater.hosts.store.due import wake
 from headwater.hosts.types import Wake
 from headwater.polling.types import Standing
 from headwater.types import SourceId

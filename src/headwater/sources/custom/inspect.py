@@ -11,7 +11,7 @@ from headwater.errors import HostBusy, InvalidUrl
 from headwater.feeds import ParsedFeed, UnreadableBody
 from headwater.hosts.turns import USER_WAIT, Turn, Turns
 from headwater.net import Client, FetchError, FetchFailure, Response
-from headwater.polling.ask import moved_to
+from headwater.polling.request import moved_to
 from headwater.sandbox import Sandbox
 from headwater.sources.custom.types import Inspected, NoFeed, Sample
 from headwater.sources.discovery import ACCEPT, latest_of, read_feed

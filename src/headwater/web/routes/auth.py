@@ -11,8 +11,8 @@ from litestar.params import FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
 
 from headwater.accounts.access import Access, AwaitsConfirmation, LoggedIn
+from headwater.accounts.external import ExternalAccounts
 from headwater.accounts.openid import OpenId, OpenIdAttempt
-from headwater.accounts.outside import Outsiders
 from headwater.accounts.store import sessions, users
 from headwater.asgi.errors import LOGIN, retry_header, status_of
 from headwater.asgi.handlers import AnyRequest, Call, CallContext
@@ -69,7 +69,7 @@ async def register(call: Call, data: URLEncodedBody[AuthForm], access: NamedDepe
 async def _first_account(call: CallContext, access: Access) -> dict[str, bool]:
     async with call.database.as_system() as conn:
         is_first = not await users.has_any(conn)
-    return {"is_first": is_first, "asks_for_code": is_first and access.asks_for_code(visitor_of(call.request))}
+    return {"is_first": is_first, "needs_setup_code": is_first and access.needs_setup_code(visitor_of(call.request))}
 
 
 @get("/auth/login", role=PUBLIC)
@@ -159,7 +159,7 @@ async def openid_login(request: AnyRequest, openid: NamedDependency[OpenId | Non
 
 @get("/auth/openid/callback", role=PUBLIC)
 async def openid_callback(
-    call: Call, access: NamedDependency[Access], outsiders: NamedDependency[Outsiders],
+    call: Call, access: NamedDependency[Access], external_accounts: NamedDependency[ExternalAccounts],
     openid: NamedDependency[OpenId | None], code: FromQuery[str] = "", iss: FromQuery[str] = ""
 ) -> Template | Redirect:  # fmt: skip
     """Log in after the redirect from the OpenID provider, with the state of this browser."""
@@ -170,8 +170,8 @@ async def openid_callback(
             raise NotLoggedIn("This login was not started here, or took too long. Try again.")
         identity = await openid.identify(attempt, code=code, issuer=iss)
         visitor = visitor_of(call.request)
-        user = await outsiders.account_of(identity, may_be_first=not access.asks_for_code(visitor))
-        response = _logged_in(call, await access.welcome(user, visitor, identity))
+        user = await external_accounts.account_of(identity, may_be_first=not access.needs_setup_code(visitor))
+        response = _logged_in(call, await access.start_session(user, visitor, identity))
     except HeadwaterError as error:
         response = _form_with_error("auth/login.html", AuthForm(), error)
     response.cookies = [*response.cookies, _attempt_cookie(call.request, "")]

@@ -8,7 +8,7 @@ from itertools import takewhile
 from headwater.feeds.types import UnreadableBody
 from headwater.hosts.turns import Turn
 from headwater.net import Client, FetchError, Response
-from headwater.net.answers import names_challenge, retry_after
+from headwater.net.responses import names_challenge, retry_after
 from headwater.polling.classify import classify_body, classify_fetch_error, classify_status, classify_type, fresh_for
 from headwater.polling.policy import Policy
 from headwater.polling.read import read_feed

@@ -9,8 +9,8 @@ from headwater.hosts.decide import have_changed, is_closed, robots_read, robots_
 from headwater.hosts.robots import Rules, rules_of, sitemaps_in, stripped
 from headwater.hosts.types import Robots
 from headwater.net import FetchError, FetchFailure, Response
-from headwater.net.answers import retry_after
 from headwater.net.client import redirect_of
+from headwater.net.responses import retry_after
 from headwater.observability.log import get_logger
 from headwater.types import Clock
 from headwater.urls import host_of

@@ -68,7 +68,7 @@ def identity_of(issuer: str, claims: Mapping[str, Any]) -> Identity | None:
     return Identity(issuer, subject, "" if email_problem(given) else given, claims.get("email_verified") is True)
 
 
-class Outsiders:
+class ExternalAccounts:
     """Finds the accounts of identities, and creates one if registration is open."""
 
     def __init__(self, database: Database, clock: Clock, options: AccountOptions) -> None:

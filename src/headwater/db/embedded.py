@@ -26,7 +26,7 @@ from typing import IO
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from headwater.db.account import MAJOR_VERSION, account_for_root, first_closed_folder, program, run_as
+from headwater.db.os_user import MAJOR_VERSION, account_for_root, first_closed_folder, program, run_as
 from headwater.db.pool import APP_ROLE, first_line
 from headwater.db.postmaster import clear_stale_locks, postmaster_pid
 from headwater.errors import EmbeddedServerFailed

@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from headwater.db.embedded import EmbeddedServer
 from headwater.db.migrate import check_database, migrate_up
-from headwater.db.server import EmbeddedServer
 from headwater.errors import EmbeddedServerFailed
 
 
@@ -73,7 +73,7 @@ def test_the_last_one_to_leave_stops_it(server: EmbeddedServer) -> None:
 
 def test_a_user_that_was_killed_does_not_keep_it_running(server: EmbeddedServer) -> None:
     script = (
-        "import sys, time; from pathlib import Path; from headwater.db.server import EmbeddedServer\n"
+        "import sys, time; from pathlib import Path; from headwater.db.embedded import EmbeddedServer\n"
         "server = EmbeddedServer(Path(sys.argv[1])); server.start(); print('up', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", script, str(server.data_dir)], stdout=subprocess.PIPE) as killed:
@@ -89,7 +89,7 @@ def test_a_user_that_was_killed_does_not_keep_it_running(server: EmbeddedServer)
 
 def test_several_processes_may_start_it_at_once(server: EmbeddedServer) -> None:
     script = (
-        "import sys; from pathlib import Path; from headwater.db.server import EmbeddedServer\n"
+        "import sys; from pathlib import Path; from headwater.db.embedded import EmbeddedServer\n"
         "server = EmbeddedServer(Path(sys.argv[1])); server.start(); sys.stdin.read(); server.leave()"
     )
     running = [

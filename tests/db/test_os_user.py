@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.db.account import account_for_root, first_closed_folder, program
+from headwater.db.os_user import account_for_root, first_closed_folder, program
 
 NOBODY = pwd.getpwnam("nobody")
 
@@ -43,7 +43,7 @@ def test_programs_that_the_account_cannot_reach_are_copied_to_where_it_can(
     installed.mkdir(parents=True)
     (installed / "postgres").write_text("the program")
     (tmp_path / "closed").chmod(0o700)
-    monkeypatch.setattr("headwater.db.account._installed_programs", lambda: installed)
+    monkeypatch.setattr("headwater.db.os_user._installed_programs", lambda: installed)
 
     ours = program("postgres", None, open_folder)
     theirs = program("postgres", NOBODY, open_folder)

@@ -12,8 +12,8 @@ from joserfc.jwk import OctKey, RSAKey
 from headwater.accounts.access import Access, LoggedIn
 from headwater.accounts.bearers import make_token
 from headwater.accounts.changes import create_account
+from headwater.accounts.external import ExternalAccounts, Issuer
 from headwater.accounts.keys import FixedKey, PublishedKeys
-from headwater.accounts.outside import Issuer, Outsiders
 from headwater.accounts.store import tokens
 from headwater.accounts.types import AccountOptions, Identity, Role, User, Visitor
 from headwater.db import Database
@@ -214,8 +214,8 @@ async def test_keys_are_asked_for_through_the_guard(publisher: Publisher, clock:
 
 
 @pytest.fixture
-def outsiders(database: Database, clock: MovableClock) -> Outsiders:
-    return Outsiders(database, clock, AccountOptions())
+def external_accounts(database: Database, clock: MovableClock) -> ExternalAccounts:
+    return ExternalAccounts(database, clock, AccountOptions())
 
 
 @pytest.fixture
@@ -224,9 +224,11 @@ async def admin(database: Database, clock: MovableClock) -> User:
 
 
 @pytest.mark.database
-async def test_who_comes_for_the_first_time_gets_an_account_and_keeps_it(outsiders: Outsiders, admin: User) -> None:
-    first = await outsiders.account_of(ANN, may_be_first=False)
-    moved = await outsiders.account_of(Identity(NAME, "ann", "other@example.com", True), may_be_first=False)
+async def test_who_comes_for_the_first_time_gets_an_account_and_keeps_it(
+    external_accounts: ExternalAccounts, admin: User
+) -> None:
+    first = await external_accounts.account_of(ANN, may_be_first=False)
+    moved = await external_accounts.account_of(Identity(NAME, "ann", "other@example.com", True), may_be_first=False)
 
     assert (first.email, first.role) == ("ann@example.com", Role.READER)
     assert moved == first  # the subject identifies a user, not the email
@@ -234,10 +236,12 @@ async def test_who_comes_for_the_first_time_gets_an_account_and_keeps_it(outside
 
 
 @pytest.mark.database
-async def test_the_same_subject_of_another_issuer_is_somebody_else(outsiders: Outsiders, admin: User) -> None:
-    first = await outsiders.account_of(ANN, may_be_first=False)
+async def test_the_same_subject_of_another_issuer_is_somebody_else(
+    external_accounts: ExternalAccounts, admin: User
+) -> None:
+    first = await external_accounts.account_of(ANN, may_be_first=False)
 
-    other = await outsiders.account_of(
+    other = await external_accounts.account_of(
         Identity("https://other.example", "ann", "ann@other.example", True), may_be_first=False
     )
 
@@ -245,23 +249,27 @@ async def test_the_same_subject_of_another_issuer_is_somebody_else(outsiders: Ou
 
 
 @pytest.mark.database
-async def test_a_verified_address_leads_to_the_account_that_has_it(outsiders: Outsiders, admin: User) -> None:
-    came = await outsiders.account_of(Identity(NAME, "root", "ROOT@example.com", True), may_be_first=False)
+async def test_a_verified_address_leads_to_the_account_that_has_it(
+    external_accounts: ExternalAccounts, admin: User
+) -> None:
+    came = await external_accounts.account_of(Identity(NAME, "root", "ROOT@example.com", True), may_be_first=False)
 
     assert came == admin
 
 
 @pytest.mark.database
-async def test_an_address_that_nobody_verified_leads_to_no_account(outsiders: Outsiders, admin: User) -> None:
+async def test_an_address_that_nobody_verified_leads_to_no_account(
+    external_accounts: ExternalAccounts, admin: User
+) -> None:
     assert admin.email == "root@example.com"
 
     with pytest.raises(EmailTaken):
-        await outsiders.account_of(Identity(NAME, "thief", "root@example.com", False), may_be_first=False)
+        await external_accounts.account_of(Identity(NAME, "thief", "root@example.com", False), may_be_first=False)
 
 
 @pytest.mark.database
 async def test_an_account_laid_in_wait_is_its_address_owners_alone(
-    outsiders: Outsiders, admin: User, database: Database, clock: MovableClock
+    external_accounts: ExternalAccounts, admin: User, database: Database, clock: MovableClock
 ) -> None:
     """Somebody registers with another's address, and waits for them to come through an outside log-in."""
     assert admin
@@ -271,7 +279,7 @@ async def test_an_account_laid_in_wait_is_its_address_owners_alone(
     async with database.as_system() as conn:
         token = await make_token(conn, user=laid.user, name="x", scopes=["read"], now=clock())
 
-    came = await outsiders.account_of(ANN, may_be_first=False)
+    came = await external_accounts.account_of(ANN, may_be_first=False)
 
     assert token
     assert came.id == laid.user.id
@@ -287,33 +295,33 @@ async def test_a_closed_registration_is_closed_to_outsiders_too(
     database: Database, clock: MovableClock, admin: User
 ) -> None:
     assert admin
-    outsiders = Outsiders(database, clock, AccountOptions(registration=False))
+    external_accounts = ExternalAccounts(database, clock, AccountOptions(registration=False))
 
     with pytest.raises(RegistrationClosed):
-        await outsiders.account_of(ANN, may_be_first=True)
+        await external_accounts.account_of(ANN, may_be_first=True)
 
 
 @pytest.mark.database
-async def test_a_token_alone_makes_nobody_the_administrator(outsiders: Outsiders) -> None:
+async def test_a_token_alone_makes_nobody_the_administrator(external_accounts: ExternalAccounts) -> None:
     with pytest.raises(Forbidden):
-        await outsiders.account_of(ANN, may_be_first=False)
+        await external_accounts.account_of(ANN, may_be_first=False)
 
-    assert (await outsiders.account_of(ANN, may_be_first=True)).role is Role.SUPER_ADMIN
+    assert (await external_accounts.account_of(ANN, may_be_first=True)).role is Role.SUPER_ADMIN
 
 
 @pytest.mark.database
 async def test_an_unconfirmed_account_is_not_returned_as_such_once_its_owner_has_come(
-    outsiders: Outsiders, admin: User, database: Database, clock: MovableClock
+    external_accounts: ExternalAccounts, admin: User, database: Database, clock: MovableClock
 ) -> None:
     assert admin
     await Access(database, clock, AccountOptions()).register("ann@example.com", PASSWORD, HERE)
 
-    assert (await outsiders.account_of(ANN, may_be_first=False)).confirmed_at == clock()
+    assert (await external_accounts.account_of(ANN, may_be_first=False)).confirmed_at == clock()
 
 
 @pytest.mark.database
-async def test_an_account_needs_an_address(outsiders: Outsiders, admin: User) -> None:
+async def test_an_account_needs_an_address(external_accounts: ExternalAccounts, admin: User) -> None:
     assert admin
 
     with pytest.raises(Forbidden):
-        await outsiders.account_of(Identity(NAME, "anonymous", "", False), may_be_first=False)
+        await external_accounts.account_of(Identity(NAME, "anonymous", "", False), may_be_first=False)

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from headwater.net import Client
-from headwater.polling.ask import FeedRequests
 from headwater.polling.policy import policy_named
+from headwater.polling.request import FeedRequests
 from headwater.polling.types import Polled, PollFailed, PollOutcome
 from headwater.sandbox import Sandbox
 from tests.clock import MovableClock
