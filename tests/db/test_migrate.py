@@ -80,7 +80,7 @@ async def test_two_processes_may_migrate_at_once(empty_conninfo: str) -> None:
 async def test_a_database_newer_than_the_code_is_refused(empty_conninfo: str) -> None:
     await migrate_up(empty_conninfo)
     async with await psycopg.AsyncConnection.connect(empty_conninfo) as conn:
-        await conn.execute("INSERT INTO schema_migration (version, name) VALUES (9999, '9999_future')")
+        await conn.execute("INSERT INTO schema_migration (version, name, digest) VALUES (9999, '9999_future', '')")
 
     with pytest.raises(SchemaTooNew, match="migration 9999, but this version of Headwater knows only"):
         await migrate_up(empty_conninfo)
@@ -114,6 +114,24 @@ async def test_a_database_of_a_development_version_is_refused_and_not_changed(em
             await attempt
 
     assert await schema_of(empty_conninfo) == before
+
+
+async def test_a_database_is_refused_when_the_script_of_an_applied_migration_was_another(empty_conninfo: str) -> None:
+    await migrate_up(empty_conninfo)
+    async with await psycopg.AsyncConnection.connect(empty_conninfo) as conn:
+        await conn.execute("UPDATE schema_migration SET digest = 'other' WHERE version = 2")
+
+    with pytest.raises(SchemaUnreleased, match=known_migrations()[1].name):
+        await check_database(empty_conninfo)
+
+
+async def test_a_database_without_digests_of_its_migrations_is_refused(empty_conninfo: str) -> None:
+    await migrate_up(empty_conninfo)
+    async with await psycopg.AsyncConnection.connect(empty_conninfo) as conn:
+        await conn.execute("ALTER TABLE schema_migration DROP COLUMN digest")
+
+    with pytest.raises(SchemaUnreleased, match=known_migrations()[0].name):
+        await check_database(empty_conninfo)
 
 
 async def test_a_database_behind_the_code_is_told_what_to_do(empty_conninfo: str) -> None:

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from importlib.resources import files
-from typing import LiteralString, cast
+from typing import LiteralString, NamedTuple, cast
 
 import psycopg
 
@@ -27,6 +28,16 @@ class Migration:
     name: str
     up: str
     down: str
+
+    @property
+    def digest(self) -> str:
+        return sha256(self.up.encode()).hexdigest()
+
+
+class AppliedMigration(NamedTuple):
+    name: str
+    applied_at: datetime
+    digest: str | None  # of its script; None in a database from before digests were stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +107,9 @@ async def migration_states(conninfo: str) -> Sequence[MigrationState]:
     async with _connected(conninfo) as conn:
         applied = await _applied(conn)
     _refuse_unreleased(applied, known)
-    names = {version: name for version, (name, _) in applied.items()} | {step.version: step.name for step in known}
+    names = {version: found.name for version, found in applied.items()} | {step.version: step.name for step in known}
     return tuple(
-        MigrationState(version, name, applied[version][1] if version in applied else None)
+        MigrationState(version, name, applied[version].applied_at if version in applied else None)
         for version, name in sorted(names.items())
     )
 
@@ -135,7 +146,8 @@ async def _locked(conninfo: str) -> AsyncIterator[Connection]:
             try:
                 await conn.execute("""
                     CREATE TABLE schema_migration (
-                        version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
+                        version integer PRIMARY KEY, name text NOT NULL, digest text NOT NULL,
+                        applied_at timestamptz NOT NULL DEFAULT now()
                     )""")
             except psycopg.errors.InsufficientPrivilege as error:
                 raise MigrationFailed("schema_migration", first_line(error)) from error
@@ -146,22 +158,22 @@ async def _has_table(conn: Connection) -> bool:
     return await fetch_value(conn, "SELECT to_regclass('schema_migration') IS NOT NULL")
 
 
-async def _applied(conn: Connection) -> dict[int, tuple[str, datetime]]:
+async def _applied(conn: Connection) -> dict[int, AppliedMigration]:
     if not await _has_table(conn):
         return {}
-    rows = await conn.execute("SELECT version, name, applied_at FROM schema_migration")
-    return {version: (name, applied_at) for version, name, applied_at in await rows.fetchall()}
+    rows = await conn.execute("SELECT version, name, applied_at, to_jsonb(one) ->> 'digest' FROM schema_migration one")
+    return {version: AppliedMigration(*values) for version, *values in await rows.fetchall()}
 
 
-def _refuse_unreleased(applied: dict[int, tuple[str, datetime]], known: Sequence[Migration]) -> None:
-    """Development versions had other migrations with the same numbers."""
+def _refuse_unreleased(applied: dict[int, AppliedMigration], known: Sequence[Migration]) -> None:
+    """Development versions had other migrations with the same numbers or names."""
     for step in known:
-        name, _ = applied.get(step.version, (step.name, None))
-        if name != step.name:
-            raise SchemaUnreleased(name)
+        found = applied.get(step.version)
+        if found is not None and (found.name, found.digest) != (step.name, step.digest):
+            raise SchemaUnreleased(found.name)
 
 
-def _refuse_foreign(applied: dict[int, tuple[str, datetime]], known: Sequence[Migration]) -> None:
+def _refuse_foreign(applied: dict[int, AppliedMigration], known: Sequence[Migration]) -> None:
     _refuse_unreleased(applied, known)
     newest = known[-1].version
     if max(applied, default=0) > newest:
@@ -171,11 +183,11 @@ def _refuse_foreign(applied: dict[int, tuple[str, datetime]], known: Sequence[Mi
 async def _run(conn: Connection, step: Migration, script: str) -> None:
     note = "DELETE FROM schema_migration WHERE version = %(version)s"
     if script is step.up:
-        note = "INSERT INTO schema_migration (version, name) VALUES (%(version)s, %(name)s)"
+        note = "INSERT INTO schema_migration (version, name, digest) VALUES (%(version)s, %(name)s, %(digest)s)"
     try:
         async with conn.transaction():
             await conn.execute(cast("LiteralString", script))  # from our own package, never from outside
-            await conn.execute(note, {"version": step.version, "name": step.name})
+            await conn.execute(note, {"version": step.version, "name": step.name, "digest": step.digest})
     except psycopg.Error as error:
         if conn.broken:
             raise
