@@ -222,6 +222,21 @@ async def test_a_crawl_delay_holds_from_the_test_of_a_page_that_read_it_on(asker
     assert polled == 0
 
 
+async def test_a_crawl_delay_holds_for_the_host_whose_robots_txt_is_at_another(askers: Askers, site: Site) -> None:
+    site.answers["slow.example/robots.txt"] = (301, "text/plain", site.url("rules.example/robots.txt").encode())
+    site.answers["rules.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nCrawl-delay: 60\n")
+    site.answers["slow.example/page"] = page("A page")
+    trials = replace(askers.trials, fetching=replace(FETCHING, crawl_delay_max=timedelta(seconds=60)))
+
+    await trials.fetch(site.url("slow.example/page"))
+
+    async with askers.turns.borrow(site.url("rules.example/"), wait=USER_WAIT):
+        pass
+    with pytest.raises(HostBusy):
+        async with askers.turns.borrow(site.url("slow.example/"), wait=USER_WAIT):
+            pass
+
+
 async def test_a_robots_txt_at_another_host_waits_for_a_turn_there(askers: Askers, site: Site) -> None:
     site.answers["one.example/robots.txt"] = (301, "text/plain", site.url("rules.example/robots.txt").encode())
     site.answers["rules.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nAllow: /\n")

@@ -50,6 +50,7 @@ class Turn:
         self._check = check
         self._lease = own.lease if own else new_id()
         self._held: HeldHost | None = None
+        self._robots_delays: dict[str, timedelta] = {}  # by host, read in this turn
         self._forget()
 
     def _forget(self) -> None:
@@ -87,11 +88,10 @@ class Turn:
         await self.end()
         self._held = await self._turns.take(host, self._lease, self._wait)
 
-    def slow_down(self, robots_delay: timedelta | None) -> None:
-        """Keep the Crawl-delay of a robots.txt that was read in this turn: the store learns it later."""
-        held = self._held
-        if held is not None and robots_delay is not None and robots_delay > (held.robots_delay or timedelta(0)):
-            self._held = held._replace(robots_delay_ms=int(robots_delay / timedelta(milliseconds=1)))
+    def slow_down(self, url: str, robots_delay: timedelta | None) -> None:
+        """Keep the Crawl-delay that the robots.txt of this URL asks for: it is stored only after the turn."""
+        if robots_delay is not None:
+            self._robots_delays[host_of(url)] = robots_delay
 
     def note(self, response: Response) -> None:
         """Keep what the response says about the host."""
@@ -115,13 +115,15 @@ class Turn:
             await store.release(conn, release=release)
 
     async def _stay(self, held: HeldHost) -> bool:
-        """Wait for the delay; whether the lease still holds. Raises HostBusy when the host asks for a longer wait."""
+        """Wait for the delay; whether the lease still holds. Raises HostBusy when the wait is too long."""
         if (asked := self._asked(held)) is not None and asked > self._wait:
             raise HostBusy(held.name, self._turns.clock() + asked)
         if self._asked_at is None:
             return True
-        until = self._asked_at + max(self._delay(held), asked or timedelta(0)).total_seconds()
-        await asyncio.sleep(until - asyncio.get_running_loop().time())
+        delay = max(self._delay(held), asked or timedelta(0))
+        if delay > max(self._wait, self._turns.delay):
+            raise HostBusy(held.name, self._turns.clock() + delay)
+        await asyncio.sleep(self._asked_at + delay.total_seconds() - asyncio.get_running_loop().time())
         self._asked_at = None
         return await self._turns.renew(held.name, self._lease)
 
@@ -129,7 +131,8 @@ class Turn:
         return pace_after(held.pace, self._successes, was_rate_limited=self._was_rate_limited)
 
     def _delay(self, held: HeldHost) -> timedelta:
-        return delay_of(self._turns.delay, held.robots_delay, slowed=self._pace(held).slowed)
+        read = self._robots_delays.get(held.name)
+        return delay_of(self._turns.delay, held.robots_delay, read, slowed=self._pace(held).slowed)
 
     def _asked(self, held: HeldHost) -> timedelta | None:
         return wait_of(self._asked_wait, held.pace, was_rate_limited=self._was_rate_limited)

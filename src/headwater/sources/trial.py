@@ -128,7 +128,7 @@ class Trials:
 
         async def allow(address: str) -> None:
             robots = await gate.robots(origin_of(address))
-            turn.slow_down(robots.crawl_delay)
+            turn.slow_down(address, robots.crawl_delay)
             if not (await gate.rules(robots)).allow(address):
                 raise FetchError(address, FetchFailure.BLOCKED, f"robots.txt disallows {address}")
 
