@@ -8,6 +8,7 @@ from headwater.db import Connection
 from tests.clock import START
 from tests.db.test_every_statement import sql_of
 from tests.db.test_plans import full, tables_read_in_full
+from tests.sources.test_health_plans import nodes
 
 __all__ = ["full"]
 pytestmark = pytest.mark.database
@@ -79,3 +80,22 @@ async def test_a_list_reads_what_it_shows(wanted: dict[str, Any], budget: int, s
     large = {"sources", "feed_state", "article_sources", "hosts"}
     assert [name for name in tables_read_in_full(plan) if name in large] == []
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= budget
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{"state": "failing", "by_name": True}, {"reason": "network", "by_name": True}, {"by_fetch": True}, {"text": "77"}],
+    ids=str,
+)
+async def test_no_pages_and_articles_are_looked_up_for_sources_that_have_a_feed(
+    wanted: dict[str, Any], settled: Connection
+) -> None:
+    cur = await settled.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {LIST}".encode(), {**EVERYTHING, **wanted})
+    row = await cur.fetchone()
+
+    assert row is not None
+    looked_up = [node for node in nodes(row[0][0]["Plan"]) if node.get("Relation Name") == "frontier_url"]
+    assert looked_up
+    assert {node["Actual Loops"] for node in looked_up} == {0}
+    counted = [node for node in nodes(row[0][0]["Plan"]) if node.get("Parent Relationship") == "SubPlan"]
+    assert {node["Actual Loops"] for node in counted} == {0}

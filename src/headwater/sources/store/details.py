@@ -11,18 +11,15 @@ from headwater.sources.types import SourceDetails, SourceFilter, SourceOrder, So
 from headwater.types import SourceId
 
 # What is known of a source's feed, or of how else it is read. A source without a feed fails when none of the pages that
-# reading it begins from can be fetched: they are the first that were queued for it. Its articles are counted up to
-# 10,000, since lists are refreshed every few seconds.
+# reading it begins from can be fetched: they are the first that were queued for it. CASE, so that sources with a feed
+# cost no lookup: a condition of the join would be applied after them.
 _FROM_SOURCES: Final = """
     FROM sources LEFT JOIN feed_state ON feed_state.source_id = sources.id
-    LEFT JOIN LATERAL (
-        SELECT greatest(
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN feed_state.source_id IS NULL THEN greatest(
             (SELECT last_read_at FROM sitemap_state WHERE sitemap_state.source_id = sources.id),
             (SELECT last_read_at FROM spider_state WHERE spider_state.source_id = sources.id)
-        ) AS last_read_at, (
-            SELECT count(*)
-            FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS listed
-        ) AS article_count, (
+        ) END AS last_read_at, CASE WHEN feed_state.source_id IS NULL THEN (
             SELECT CASE
                 WHEN bool_and(status IN ('r', 'd', 'b')) THEN
                     (array_agg(start_page.last_error ORDER BY kind = 'l' DESC, start_page.url = sitemap_url))[1]
@@ -31,8 +28,8 @@ _FROM_SOURCES: Final = """
                 SELECT url, kind, status, parent_url, frontier_url.last_error FROM frontier_url
                 WHERE source_id = sources.id ORDER BY discovered_at LIMIT 20
             ) AS start_page WHERE parent_url IS NULL
-        ) AS error
-    ) AS other ON feed_state.source_id IS NULL
+        ) END AS error
+    ) AS other
     CROSS JOIN LATERAL (
         SELECT source_state(
             enabled, moderation_status, feed_disabled_at, feed_disable_reason,
@@ -48,7 +45,10 @@ _DETAILS: Final = f"""
         coalesce(last_error, other.error) AS last_error,
         coalesce(last_error_type, split_part(other.error, ':', 1)) AS last_error_type,
         coalesce(consecutive_errors, 0) AS consecutive_errors,
-        coalesce(feed_state.article_count, other.article_count, 0) AS article_count,
+        coalesce(feed_state.article_count, (
+            -- Up to 10,000, since lists are refreshed every few seconds.
+            SELECT count(*) FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS listed
+        )) AS article_count,
         greatest(sources.updated_at, feed_state.updated_at) AS updated_at
     {_FROM_SOURCES}
 """
