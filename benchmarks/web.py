@@ -359,7 +359,7 @@ async def _log_in(database: Database) -> str:
     access = Access(database, utc_now, AccountOptions(access_lifetime=timedelta(days=1)))
     came = await access.register("reader@example.com", "correct horse battery", Visitor("127.0.0.1", "bench"))
     assert isinstance(came, LoggedIn), "nobody has to confirm an address here"
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("UPDATE sessions SET user_id = %(reader)s", {"reader": READER})
     return came.tokens.access
 
