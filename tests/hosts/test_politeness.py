@@ -222,6 +222,36 @@ async def test_a_crawl_delay_holds_from_the_test_of_a_page_that_read_it_on(asker
     assert polled == 0
 
 
+async def test_a_test_of_a_page_says_busy_when_the_crawl_delay_it_reads_is_longer_than_it_waits(
+    askers: Askers, site: Site
+) -> None:
+    site.answers["slow.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nCrawl-delay: 60\n")
+    site.answers["slow.example/page"] = page("A page")
+    trials = replace(askers.trials, fetching=replace(FETCHING, crawl_delay_max=timedelta(seconds=60)))
+
+    with pytest.raises(HostBusy):
+        await trials.fetch(site.url("slow.example/page"))
+
+    assert site.asked == ["GET slow.example/robots.txt"]
+
+
+async def test_a_turn_of_several_requests_waits_for_a_stored_crawl_delay(askers: Askers, site: Site) -> None:
+    site.answers["slow.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nCrawl-delay: 1\n")
+    for name in ("page", "one", "two"):
+        site.answers[f"slow.example/{name}"] = page(name)
+    trials = replace(askers.trials, fetching=replace(FETCHING, crawl_delay_max=timedelta(seconds=1)))
+    await trials.fetch(site.url("slow.example/page"))
+    await asyncio.sleep(1.1)
+
+    async with askers.turns.borrow(site.url("slow.example/one"), wait=timedelta(seconds=0.5)) as turn:
+        for name in ("one", "two"):
+            url = site.url(f"slow.example/{name}")
+            await turn.ask(askers.client.get, url, within=timedelta(seconds=5), max_bytes=100_000)
+
+    one, two = site.asked_at[-2:]
+    assert two - one >= 1
+
+
 async def test_a_crawl_delay_holds_for_the_host_whose_robots_txt_is_at_another(askers: Askers, site: Site) -> None:
     site.answers["slow.example/robots.txt"] = (301, "text/plain", site.url("rules.example/robots.txt").encode())
     site.answers["rules.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nCrawl-delay: 60\n")

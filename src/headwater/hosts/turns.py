@@ -121,7 +121,8 @@ class Turn:
         if self._asked_at is None:
             return True
         delay = max(self._delay(held), asked or timedelta(0))
-        if delay > max(self._wait, self._turns.delay):
+        # Read in this turn, and longer than it waits. Once it is stored, a turn begins when it has passed.
+        if self._robots_delays.get(held.name, timedelta(0)) > max(self._wait, held.robots_delay or timedelta(0)):
             raise HostBusy(held.name, self._turns.clock() + delay)
         await asyncio.sleep(self._asked_at + delay.total_seconds() - asyncio.get_running_loop().time())
         self._asked_at = None
