@@ -2,6 +2,8 @@
 PYTHON ?= python3
 PREPARE = command -v "$(PYTHON)" >/dev/null || { echo "$(PYTHON) was not found; name another: make up PYTHON=python3.12" >&2; exit 1; }; "$(PYTHON)" scripts/venv.py
 RUN = .venv/bin/python
+# Without bytecode files each of the many processes that tests start would compile everything again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help up demo test soak mutate check format lock screenshots clean
@@ -20,8 +22,9 @@ demo: ## Run Headwater against a small synthetic web; needs no internet
 test: ## Run the tests; a few minutes
 	@$(PREPARE) --dev
 	@$(RUN) scripts/browser.py
-	$(RUN) -m pytest -n 2 -m "not soak"
+	$(RUN) -m pytest -n 3 -m "not soak"
 
+soak: export SOAK = 1
 soak: ## Run all tests again with what is long by nature, the database ones on PostgreSQL 15, and show the coverage
 	@$(PREPARE) --dev
 	@$(RUN) scripts/browser.py

@@ -1,9 +1,10 @@
 """The app for tests of pages and API: built once for each way to build it, since that takes a quarter of a second."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar, cast
 
 from litestar import Litestar
 from pydantic import SecretStr
@@ -12,29 +13,57 @@ from headwater.accounts.external import Issuer
 from headwater.accounts.openid import OpenId
 from headwater.api.limits import RateLimits
 from headwater.db import Database
+from headwater.hosts.turns import Turns
+from headwater.library.summaries.types import SummaryOptions
+from headwater.net.client import Client
+from headwater.sandbox import Sandbox
 from headwater.server import create_app as build_app
+from headwater.sources.custom.inspect import Inspector
 from headwater.types import Clock
 from headwater.web import WebOptions
+
+PLAIN = WebOptions()
+T = TypeVar("T")
+
+
+@dataclass
+class _Parts:
+    """What the app works on in the test that uses it now."""
+
+    database: Database
+    clock: Clock
+    summaries: SummaryOptions
+    inspector: Inspector | None
+    openid: OpenId | None
 
 
 @dataclass
 class _Built:
-    """An app, and what it works on in the test that uses it now."""
-
-    database: Database
-    clock: Clock
+    parts: _Parts
     app: Litestar | None = None
     is_used: bool = False
 
+    def current(self, kind: type[T], path: str) -> T:
+        """A stand-in for a part; it passes everything on to that of the test that runs."""
+        find = attrgetter(path)
 
-class _CurrentDatabase(Database):
-    """The database of the test that runs."""
+        def passed_on(_self: object, attribute: str) -> Any:
+            return getattr(find(self.parts), attribute)
 
-    def __init__(self, built: _Built) -> None:  # pyright: ignore[reportMissingSuperCall]
-        object.__setattr__(self, "_built", built)
+        stand_in = type(f"Current{kind.__name__}", (kind,), {"__getattribute__": passed_on})
+        return cast("T", object.__new__(stand_in))
 
-    def __getattribute__(self, name: str) -> Any:
-        return getattr(object.__getattribute__(self, "_built").database, name)
+    def current_inspector(self, inspector: Inspector) -> Inspector:
+        """A real one of stand-ins: Litestar passes on nothing else where a route names this type."""
+        return replace(
+            inspector,
+            client=self.current(Client, "inspector.client"),
+            sandbox=self.current(Sandbox, "inspector.sandbox"),
+            turns=self.current(Turns, "inspector.turns"),
+        )
+
+    def now(self) -> datetime:
+        return self.parts.clock()
 
 
 _built: dict[Hashable, _Built] = {}
@@ -50,25 +79,24 @@ def create_app(
     limits: RateLimits | None = None,
 ) -> Litestar:
     """As `headwater.server.create_app`. A test that builds two gets two."""
-    key = (api_token.get_secret_value() if api_token else None, web)
-    if issuer or openid or limits or (web and not _is_plain(web)):
+    web = web or PLAIN
+    if issuer or limits or web.trials or web.upload_sandbox or web.settings:
         return build_app(database, clock, api_token, web, issuer, openid, limits)
-    built = _built.setdefault(key, _Built(database, clock))
+    parts = _Parts(database, clock, web.summaries, web.inspector, openid)
+    alike = replace(web, summaries=PLAIN.summaries, inspector=None)
+    inspector = web.inspector
+    of_inspector = inspector and (inspector.max_bytes, inspector.within)
+    key = (api_token and api_token.get_secret_value(), alike, of_inspector, openid and openid.name)
+    built = _built.setdefault(key, _Built(parts))
     if built.is_used:
-        return build_app(database, clock, api_token, web)
-    built.database, built.clock, built.is_used = database, clock, True
+        return build_app(database, clock, api_token, web, openid=openid)
+    built.parts, built.is_used = parts, True
     if built.app is None:
-
-        def now() -> datetime:
-            return built.clock()
-
-        built.app = build_app(_CurrentDatabase(built), now, api_token, web)
+        inspector = inspector and built.current_inspector(inspector)
+        web = replace(web, summaries=built.current(SummaryOptions, "summaries"), inspector=inspector)
+        openid = built.current(OpenId, "openid") if openid else None
+        built.app = build_app(built.current(Database, "database"), built.now, api_token, web, openid=openid)
     return built.app
-
-
-def _is_plain(web: WebOptions) -> bool:
-    """Whether nothing in it belongs to one test."""
-    return not (web.trials or web.inspector or web.upload_sandbox or web.settings)
 
 
 def release_apps() -> None:

@@ -1,7 +1,9 @@
 """What tests stand on: a real PostgreSQL, a clock that can be moved, and no way out of this machine."""
 
+import gc
 import os
 import shutil
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -9,6 +11,7 @@ from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import psycopg
 import pytest
@@ -46,6 +49,32 @@ def _refuse_the_outside(event: str, arguments: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_refuse_the_outside)
+_getaddrinfo = socket.getaddrinfo
+
+
+def _look_up_here(host: Any, *arguments: Any, **more: Any) -> list[Any]:
+    """Every name but this machine's is unknown. DNS says the same of `.invalid`, but may take seconds to."""
+    try:
+        is_known = host is None or host == "localhost" or bool(ip_address(str(host).partition("%")[0]))
+    except ValueError:
+        is_known = False
+    if not is_known:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    return _getaddrinfo(host, *arguments, **more)
+
+
+socket.getaddrinfo = _look_up_here
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what waits most, so that others fill the time: the flows start processes, and a browser."""
+    items.sort(key=lambda item: "flows" not in item.path.parts)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what collecting made out of every garbage collection: it is most of the memory, and stays."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,6 @@
 """Databases for tests: made from a template, or one for all tests of a worker that is emptied after each."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import LiteralString, Self
 from uuid import uuid4
 
@@ -115,10 +114,8 @@ class EmptiedDatabase:
     async def reset(self) -> None:
         """Disconnect everyone and remove what a test has left."""
         try:
-            await self._conn.execute(
-                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
+            while await self._disconnect():
+                await asyncio.sleep(0.002)
             is_unchanged = await self._fingerprint() == self._made
             if is_unchanged:
                 await self._empty()
@@ -128,17 +125,18 @@ class EmptiedDatabase:
             await self._drop()
             await self._create()
 
+    async def _disconnect(self) -> int:
+        """How many others were connected. PostgreSQL itself would look only every 100 ms whether they are gone."""
+        cur = await self._conn.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return cur.rowcount
+
     async def _create(self) -> None:
         self._database = new_database(self._server, self._template)
         self._name = await self._database.__aenter__()
         self._conn: Connection = await psycopg.AsyncConnection.connect(self.conninfo, autocommit=True)
-        self._tables = await self._list_tables()
-        self._find_filled = SQL("SELECT array_remove(ARRAY[{}], NULL)").format(
-            SQL(", ").join(
-                SQL("CASE WHEN EXISTS (SELECT FROM ONLY {}) THEN {} END").format(table, index)
-                for index, table in enumerate(self._tables)
-            )
-        )
         await self._keep_rows()
         self._made = await self._fingerprint()
 
@@ -152,18 +150,14 @@ class EmptiedDatabase:
         assert row is not None
         return row[0]
 
-    async def _list_tables(self) -> Sequence[Identifier]:
+    async def _filled(self) -> list[Identifier]:
+        """The tables that have had rows since they were made or truncated."""
         cur = await self._conn.execute(
             "SELECT nspname, relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
-            " WHERE nspname IN ('public', 'months') AND relkind = 'r' ORDER BY 1, 2"
+            " WHERE nspname IN ('public', 'months') AND relkind = 'r' AND pg_relation_size(pg_class.oid) > 0"
+            " ORDER BY 1, 2"
         )
         return [Identifier(*row) for row in await cur.fetchall()]
-
-    async def _filled(self) -> list[Identifier]:
-        cur = await self._conn.execute(self._find_filled)
-        row = await cur.fetchone()
-        assert row is not None
-        return [self._tables[index] for index in row[0]]
 
     async def _keep_rows(self) -> None:
         """Keep the rows that migrations wrote, to write them again."""
@@ -184,23 +178,21 @@ class EmptiedDatabase:
     async def _empty(self) -> None:
         kept = {table.as_string(self._conn) for table, _, _ in self._kept}
         filled = [table for table in await self._filled() if table.as_string(self._conn) not in kept]
-        filled += [table for table, copy, _ in self._kept if await self._differ(table, copy)]
+        filled += [table for table, _, _ in await self._changed()]
         if not filled:
             return
         async with self._conn.transaction():
             await self._conn.execute(SQL("TRUNCATE {} RESTART IDENTITY CASCADE").format(SQL(", ").join(filled)))
-            for table, copy, columns in self._kept:
-                if await self._differ(table, copy):
-                    await self._conn.execute(
-                        SQL("INSERT INTO {} ({}) SELECT {} FROM {}").format(table, columns, columns, copy)
-                    )
+            for table, copy, columns in await self._changed():
+                await self._conn.execute(
+                    SQL("INSERT INTO {} ({}) SELECT {} FROM {}").format(table, columns, columns, copy)
+                )
 
-    async def _differ(self, table: Identifier, copy: Identifier) -> bool:
-        cur = await self._conn.execute(
-            SQL("SELECT EXISTS (TABLE {0} EXCEPT ALL TABLE {1}) OR EXISTS (TABLE {1} EXCEPT ALL TABLE {0})").format(
-                table, copy
-            )
-        )
+    async def _changed(self) -> list[tuple[Identifier, Identifier, SQL]]:
+        """Of the tables that migrations wrote to, those that have other rows now."""
+        differs = SQL("EXISTS (TABLE {0} EXCEPT ALL TABLE {1}) OR EXISTS (TABLE {1} EXCEPT ALL TABLE {0})")
+        every = SQL(", ").join(differs.format(table, copy) for table, copy, _ in self._kept)
+        cur = await self._conn.execute(SQL("SELECT ARRAY[{}]").format(every))
         row = await cur.fetchone()
         assert row is not None
-        return row[0]
+        return [kept for kept, is_changed in zip(self._kept, row[0], strict=True) if is_changed]

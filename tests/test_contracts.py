@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.soak  # `make check` keeps the contracts; this is whether it would see a breach
+
 ROOT = Path(__file__).parent.parent
 
 BREACHES = [

@@ -33,7 +33,7 @@ HOSTILE = {
 async def sandbox() -> AsyncIterator[Sandbox]:
     async with Sandbox(
         processes=1,
-        time_limit=timedelta(seconds=4),
+        time_limit=timedelta(seconds=2),
         memory_limit=700_000_000,
         preload=("headwater.extraction.extract",),
     ) as sandbox:

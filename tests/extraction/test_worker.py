@@ -46,7 +46,7 @@ URL = "https://river.example/flood"
 async def sandbox() -> AsyncIterator[Sandbox]:
     async with Sandbox(
         processes=2,
-        time_limit=timedelta(seconds=10),
+        time_limit=timedelta(seconds=4),
         memory_limit=700_000_000,
         preload=("headwater.extraction.extract",),
     ) as sandbox:

@@ -4,6 +4,7 @@ import json
 import re
 
 import httpx
+import pytest
 
 from headwater_lab.zoo import EXHIBITS
 from headwater_lab.zoo.visits import Visit, impolite
@@ -15,6 +16,7 @@ DELAY_S = 0.5  # of pages in the demo
 SITES = 2  # that no feed tells of
 
 
+@pytest.mark.soak
 def test_the_demo_shows_a_reader_their_articles_and_leaves_nothing(headwater: Headwater) -> None:
     temporary = headwater.folder / "temporary"
     temporary.mkdir(mode=0o755)

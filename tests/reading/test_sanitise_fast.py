@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from headwater.reading.sanitise_fast import _context, sanitise_fast  # pyright: ignore[reportPrivateUsage]
 from tests.reading.markup import BASE, XSS, cleaned, documents, left_to_remove, soups, tree
+from tests.soak import IS_SOAK
 
 
 @pytest.mark.parametrize("html", XSS)
@@ -15,7 +16,7 @@ def test_a_hostile_tag_is_left_to_the_parser_or_comes_out_harmless(html: str):
 
 
 @given(soups)
-@settings(max_examples=1500)
+@settings(max_examples=1500 if IS_SOAK else 200)
 def test_nh3_finds_nothing_left_to_remove_in_what_was_sanitise_fast(html: str):
     found = sanitise_fast(html, BASE)
 
@@ -25,7 +26,7 @@ def test_nh3_finds_nothing_left_to_remove_in_what_was_sanitise_fast(html: str):
 @given(documents)
 @example("<pre>\n\n</pre>")
 @example("<svg><br/onclick=x></svg>")
-@settings(max_examples=1500)
+@settings(max_examples=1500 if IS_SOAK else 200)
 def test_the_output_is_what_nh3_makes_of_it(html: str):
     found = sanitise_fast(html, BASE)
 

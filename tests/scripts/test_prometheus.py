@@ -8,6 +8,8 @@ import pytest
 
 from scripts import prometheus
 
+pytestmark = pytest.mark.soak  # as is what it tests
+
 ROOT = Path(prometheus.__file__).parent.parent
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from scripts import server_tests
 
+pytestmark = pytest.mark.soak  # as is what it tests
+
 WAIT = """\
 import os, time
 try:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import UUID
@@ -41,6 +42,7 @@ from tests.builders import an_article
 from tests.clock import START, MovableClock
 from tests.databases import new_database
 from tests.site import inspectors
+from tests.soak import IS_SOAK
 from tests.web.visitor import HTMX, PAGE, Person, a_person
 
 pytestmark = pytest.mark.database
@@ -50,6 +52,7 @@ OPERATOR = "an-operators-token-0123456789"
 OPML = b"<opml version='2.0'><body><outline type='rss' text='x' xmlUrl='https://other.example/feed'/></body></opml>"
 PROGRAMS = ("/api/", "/admin/api/")
 NOBODYS = str(UUID(int=7))
+STEP = 1 if IS_SOAK else 3  # of what is tried; the next route begins with another
 REACHED = 0.6  # of the requests with the right role must come further than the door
 
 HOSTILE = (
@@ -349,15 +352,15 @@ def odd_bodies(route: Route) -> Iterator[tuple[str, dict[str, Any]]]:
 async def test_no_hostile_value_breaks_any_route(world: World) -> None:
     answers: Counter[int] = Counter()
     broken: list[str] = []
-    for route in routes_of(world.app):
-        for what, path, request in attempts(route, world):
+    for number, route in enumerate(routes_of(world.app)):
+        for what, path, request in islice(attempts(route, world), number % STEP, None, STEP):
             response = await world.ask(route, Role.SUPER_ADMIN, path, **request)
             answers[response.status_code] += 1
             if response.status_code >= 500:
                 broken.append(f"{response.status_code} {route}: {what}")
 
     assert broken == []
-    assert sum(answers.values()) > 3_000
+    assert sum(answers.values()) > 3_000 / STEP
     reached = sum(count for status, count in answers.items() if status not in {401, 403, 404})
     assert reached >= REACHED * sum(answers.values())
 

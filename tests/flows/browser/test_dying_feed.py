@@ -138,6 +138,7 @@ def in_a_thread(open_it: Callable[[], Any]) -> Iterator[Any]:
         thread.join()
 
 
+@pytest.mark.soak
 def test_a_feed_dies_and_comes_back_and_each_step_is_seen(world: World, browser: Browser) -> None:
     start = world.clock()
     with capture_logs() as logged, open_page(browser, world.place) as page:

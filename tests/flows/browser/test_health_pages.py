@@ -18,7 +18,7 @@ from tests.flows.browser.person import CHROMIUM, Place, open_page, register
 from tests.flows.browser.served import Served, serve_pages
 from tests.flows.browser.test_every_page import faults_of
 
-pytestmark = pytest.mark.database
+pytestmark = [pytest.mark.database, pytest.mark.soak]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.flows.browser.person import CHROMIUM, Place, open_page, register
 from tests.flows.browser.served import Served, serve_pages
 from tests.flows.browser.test_every_page import faults_of
 
-pytestmark = pytest.mark.database
+pytestmark = [pytest.mark.database, pytest.mark.soak]
 
 RENEWED_MS = 180_000  # every ten seconds, on a machine that may be busy
 NOBODY_LISTENS = "http://127.0.0.1:9/hook"

@@ -11,6 +11,8 @@ from tests.flows.browser.person import CHROMIUM, Place, open_page, register, run
 from tests.flows.browser.test_every_page import faults_of
 from tests.flows.zoo_thread import open_zoo
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Place]:
