@@ -22,6 +22,7 @@ from headwater.runtime import utc_now
 from headwater.sandbox import Sandbox
 from headwater.sources import follow
 from headwater.sources.custom.inspect import Inspector
+from headwater.sources.custom.types import Inspected
 from headwater.sources.discovery import discover
 from headwater.sources.trial import Trials, Unread
 from headwater.sources.types import Source, SourceOverrides
@@ -233,6 +234,23 @@ async def test_a_test_of_a_page_says_busy_when_the_crawl_delay_it_reads_is_longe
         await trials.fetch(site.url("slow.example/page"))
 
     assert site.asked == ["GET slow.example/robots.txt"]
+
+
+async def test_a_feed_on_a_host_with_a_long_crawl_delay_can_be_suggested(askers: Askers, site: Site) -> None:
+    site.answers["slow.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nCrawl-delay: 1\n")
+    site.answers["slow.example/feed"] = rss("Feed", "a")
+    site.answers["slow.example/moved"] = (301, "text/plain", site.url("slow.example/feed").encode())
+    trials = replace(askers.trials, fetching=replace(FETCHING, crawl_delay_max=timedelta(seconds=1)))
+    await trials.fetch(site.url("slow.example/page"))
+    del site.asked[:]
+    hasty = timedelta(seconds=0.9)  # less than the delay
+    inspector = Inspector(askers.client, askers.sandbox, askers.turns, max_bytes=1_000_000, within=hasty)
+
+    found = await inspector.inspect(site.url("slow.example/moved"))
+
+    assert isinstance(found, Inspected), found
+    assert site.asked == ["GET slow.example/moved", "GET slow.example/feed"]
+    assert site.asked_at[-1] - site.asked_at[-2] >= 1
 
 
 async def test_a_turn_of_several_requests_waits_for_a_stored_crawl_delay(askers: Askers, site: Site) -> None:

@@ -60,6 +60,11 @@ class Turn:
         self._successes = 0
         self._was_rate_limited = False
 
+    @property
+    def delay(self) -> timedelta:
+        """Between two requests to the host that is held."""
+        return self._delay(self._held) if self._held else self._turns.delay
+
     async def ask(self, ask: Callable[..., Awaitable[Response]], url: str, **more: object) -> Response:
         """Send a request when the host allows it. Raises what the request raises, HostBusy, DatabaseUnavailable."""
         await self.to(url)

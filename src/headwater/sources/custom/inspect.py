@@ -1,7 +1,6 @@
 """Checks of suggested feeds: one HEAD and one GET, parsed in the sandbox. Nothing is stored. As seed 003 says, except
 that a server that refuses HEAD is not rejected for it, since many do."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -38,12 +37,10 @@ class Inspector:
     async def inspect(self, url: str) -> Inspected | NoFeed:
         """The feed at a URL, or why there is none. Raises DatabaseUnavailable."""
         try:
-            async with self.turns.borrow(url, wait=USER_WAIT) as turn, asyncio.timeout(self.within.total_seconds()):
+            async with self.turns.borrow(url, wait=USER_WAIT) as turn:
                 response = await self._reach(url, turn)
         except HostBusy as busy:
             return NoFeed(str(busy))
-        except TimeoutError:
-            return NoFeed(f"The server does not respond within {self.within.total_seconds():g} seconds.")
         except FetchError as error:
             return NoFeed(f"The URL cannot be fetched: {error.detail.rstrip('.')}.")
         if response.status != HTTPStatus.OK:
@@ -60,15 +57,16 @@ class Inspector:
         return Inspected(final, sample_of(feed), (*(hop.url for hop in response.hops), response.url))
 
     async def _reach(self, url: str, turn: Turn) -> Response:
-        """Raises FetchError, HostBusy."""
-        try:
-            head = await turn.ask(self.client.head, url, within=self.within / 2)
-        except FetchError as error:
-            if error.kind in _FINAL:
-                raise
-        else:
-            if head.status in _REST:  # no second request after a 429 or 503
-                return head
+        """Each request is limited in time, apart from the waits for its host. Raises FetchError, HostBusy."""
+        if turn.delay < self.within:  # else the user would wait for the delay between HEAD and GET
+            try:
+                head = await turn.ask(self.client.head, url, within=self.within / 2)
+            except FetchError as error:
+                if error.kind in _FINAL:
+                    raise
+            else:
+                if head.status in _REST:  # no second request after a 429 or 503
+                    return head
         limits = {"within": self.within, "max_bytes": self.max_bytes}
         return await turn.ask(self.client.get, url, turn=turn.hop, headers={"Accept": ACCEPT}, **limits)
 
