@@ -103,6 +103,7 @@ def test_doctor_reports_each_check_and_how_to_fix_failures(headwater: Headwater)
     told = headwater.run("doctor", **settings)
 
     assert found["database"]["ok"]
+    assert re.match(r"PostgreSQL \d+\.\d+, ", found["database"]["detail"])  # the minor version has the security fixes
     assert found["clock (database)"]["ok"]
     assert found["port"]["ok"]
     assert found["disk"]["ok"]

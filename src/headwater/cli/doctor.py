@@ -65,12 +65,13 @@ async def _database(settings: Settings) -> Sequence[Finding]:
         return [_finding("database", f"there is none in {settings.data_dir} yet; `headwater up` creates it")]
     try:
         async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
-            version, theirs = conn.info.server_version // 10_000, await database_clock(conn)
+            (version, minor), theirs = divmod(conn.info.server_version, 10_000), await database_clock(conn)
             trusted_at = (await clocks.read(conn)).trusted_at
     except errors.HeadwaterError as error:
         return [await _explain(settings, error)]
     is_old, fix = version < OLDEST_SERVER, f"Use PostgreSQL {OLDEST_SERVER} or newer."
-    detail = f"PostgreSQL {version} is too old" if is_old else f"PostgreSQL {version}, {where}, schema up to date"
+    server = f"PostgreSQL {version}.{minor}"
+    detail = f"{server} is too old" if is_old else f"{server}, {where}, schema up to date"
     return [_finding("database", detail, is_old, fix), _clock("clock (database)", theirs), _last_run(trusted_at)]
 
 
