@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -220,6 +221,11 @@ def test_any_url_has_a_site(text: str) -> None:
         ("https://a.example/#access=1", "https://a.example/#***"),
         ("to 'ftp://ann:pass@a.example/x?token=abc'", "to 'ftp://***@a.example/x?token=***'"),
         ("//ann:pass@a.example/x?token=abc", "//***@a.example/x?token=***"),
+        ("https://a.example/o'brien/feed?token=abc", "https://a.example/o'brien/feed?token=***"),
+        (
+            "['https://a.example/?k=1', 'https://b.example/?k=2']",
+            "['https://a.example/?k=***', 'https://b.example/?k=***']",
+        ),
         ("either//or // neither", "either//or // neither"),
         ("no address", "no address"),
     ],
@@ -227,6 +233,14 @@ def test_any_url_has_a_site(text: str) -> None:
 def test_what_may_be_a_secret_in_a_url_is_masked(given: str, shown: str) -> None:
     assert masked(given) == shown
     assert masked(shown) == shown
+
+
+@pytest.mark.parametrize("part", ["a.", "a-", "a:", "a+a.", "//", "/'", "a'//"])
+def test_any_text_is_masked_in_linear_time(part: str) -> None:
+    started = process_time()
+    masked(part * 20_000 + " //")
+
+    assert process_time() - started < 1  # several seconds if the time grows with the square
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """What a page says of its feeds, what is known of sites, and what comes of looking for feeds over HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from itertools import pairwise
@@ -13,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import InvalidUrl
-from headwater.net import Client
+from headwater.net import Client, Response
 from headwater.sandbox import Sandbox
 from headwater.sources.discovery import MAX_REQUESTS, Discovery, discover
-from headwater.sources.page_links import MAX_LINKS, PAGE_BYTES, links_of
+from headwater.sources.page_links import MAX_LINKS, PAGE_BYTES, Candidate, feed_links, links_of
 from headwater.sources.well_known import COMMON_PATHS, known_feeds, looks_like_feed, usual_feeds
 from headwater_lab.zoo import DOMAIN, Zoo
 from tests.sources import broken_parser
@@ -493,6 +494,22 @@ async def test_a_bug_in_reading_a_page_is_noted_and_the_search_goes_on(
     assert "Headwater itself failed: ZeroDivisionError: division by zero." in [
         tried.reason for tried in discovery.tried
     ]
+
+
+async def test_the_links_of_a_page_are_read_beside_the_event_loop(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_in: list[threading.Thread] = []
+
+    def read_links(page: Response) -> Sequence[Candidate]:
+        read_in.append(threading.current_thread())
+        return feed_links(page)
+
+    monkeypatch.setattr("headwater.sources.discovery.feed_links", read_links)
+    async with site({"/": f"<link {RSS} href=/feed>", "/feed": rss("Boats")}) as (base, _):
+        discovery = await look(base)
+
+    assert [feed.how for feed in discovery.found] == ["declared"]
+    assert read_in
+    assert threading.main_thread() not in read_in
 
 
 async def test_a_page_that_is_gone_may_still_lead_to_the_feed(look: Look) -> None:

@@ -147,7 +147,7 @@ class _Search:
         if page is None or self.found:
             return
         try:
-            links = feed_links(page)
+            links = await asyncio.to_thread(feed_links, page)  # up to half a second for a hostile page
         except Exception as error:  # noqa: BLE001  a bug of ours ends neither the search nor what else it finds
             self._reject_for_bug(error)
             return

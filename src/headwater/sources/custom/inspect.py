@@ -1,6 +1,7 @@
 """Checks of suggested feeds: one HEAD and one GET, parsed in the sandbox. Nothing is stored. As seed 003 says, except
 that a server that refuses HEAD is not rejected for it, since many do."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -48,7 +49,7 @@ class Inspector:
         try:
             feed = await read_feed(self.sandbox, response)
         except UnreadableBody as error:
-            offers = _offers(response)
+            offers = await asyncio.to_thread(_offers, response)  # up to half a second for a hostile page
             page = "This is a web page. Suggest one of the feeds that it links to."
             return NoFeed(page if offers else f"This is not a feed: {error.reason.rstrip('.')}.", offers)
         final = moved_to(response) or url
