@@ -139,10 +139,9 @@ async def empty_conninfo(server_conninfo: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def database(conninfo: str) -> AsyncIterator[Database]:
+async def database(conninfo: str, emptied_database: EmptiedDatabase) -> Database:
     """The pool on an empty database."""
-    async with Database(conninfo, pool_size=5, wait=timedelta(seconds=5)) as database:
-        yield database
+    return await emptied_database.share(Database(conninfo, pool_size=5, wait=timedelta(seconds=5)))
 
 
 @pytest.fixture(scope="session")

@@ -34,9 +34,9 @@ from headwater.asgi.csrf import FIELDS_MAX, FORM_BYTES
 from headwater.db import Connection, Database
 from headwater.frontier.store import queue
 from headwater.frontier.types import Origin, Submission
+from headwater.server import create_app  # not the shared one: two apps, and one secret in their database
 from headwater.sources.store import sources
 from headwater.web import WebOptions
-from tests.app import create_app
 from tests.browser import visit
 from tests.builders import an_article
 from tests.clock import START, MovableClock

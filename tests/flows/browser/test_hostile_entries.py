@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Dialog, Page
 
 from tests.flows.browser.newsstand import Newsstand, open_newsstand
 from tests.flows.browser.person import Place, follow, open_page, register
+from tests.soak import IS_SOAK
 
 RUN = "window.pwned=1;alert(1);fetch('/pwned')"
 PAYLOADS = (
@@ -67,6 +68,7 @@ PAYLOADS = (
     "<img src=x name=body><img id=main><a id=htmx name=htmx href=clobber:x>x</a>",
     "{{ 7 * 7 }}{% include 'account/page.html' %}${7*7}<%= 7*7 %>",
 )
+TRIED = PAYLOADS if IS_SOAK else PAYLOADS[::4]
 FORBIDDEN_TAGS = "script, style, iframe, object, embed, form, input, button, base, meta, link, template, svg, math"
 
 
@@ -83,7 +85,7 @@ def feed(stand: Newsstand) -> str:
             "content_html": f"<p>Entry {n}</p>{payload}",
             "date_published": f"2026-01-01T00:00:{n:02}Z",
         }
-        for n, payload in enumerate(PAYLOADS)
+        for n, payload in enumerate(TRIED)
     ]
     odd = {"id": "odd", "url": f"javascript:{RUN}", "title": "Odd link", "content_html": "<p>Odd</p>"}
     return json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": PAYLOADS[0], "items": [*items, odd]})
@@ -98,7 +100,7 @@ def stand() -> Iterator[Newsstand]:
                 "text/html",
                 f"<title>{escape(p)}</title><article><h1>Page {n}</h1>{prose * 5}{p}{prose * 5}",
             )
-            for n, p in enumerate(PAYLOADS)
+            for n, p in enumerate(TRIED)
         }
         stand.documents = {"/feed.json": ("application/feed+json", feed(stand)), **pages}
         yield stand
@@ -123,7 +125,7 @@ def test_nothing_that_a_feed_sends_runs(browser: Browser, place: Place, stand: N
 
         assert page.url.endswith("/account")  # still logged in
 
-    assert len(opened) >= 50
+    assert len(opened) >= len(TRIED)
     assert seen == []
     assert ran == []
 
