@@ -35,7 +35,9 @@ _FILE = re.compile(
 MASK = "***"
 # Of any scheme, or of none: a redirect may lead to ftp://…, or to //host/…. An apostrophe may be part of a path. The
 # length of a scheme is bounded, because a server chooses the text: `a.a.a…` would take time in its square.
-_URL = re.compile(r"(?:\b[a-z][a-z0-9+.-]{0,30}:)?//(?:[^\s\"'<>]|'(?=[\w/?&=%#.~-]))+", re.IGNORECASE)
+_URL = re.compile(
+    r"(?:\b[a-z][a-z0-9+.-]{0,30}:)?//(?:[^\s\"'<>]|'(?![,:;.)\]}]*(?:\s|$)|[,:;.)\]}]+['\"]))+", re.IGNORECASE
+)
 # A path segment that looks like a key: a UUID, or 20 or more letters and digits without a hyphen.
 _KEY = re.compile(
     r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?:\.\w{1,5})?"
