@@ -177,6 +177,10 @@ def test_a_url_and_its_key_come_with_one_look() -> None:
         ("https://a.github.io/", "a.github.io"),  # the private section: each name has an owner of its own
         ("https://x.a.github.io/", "a.github.io"),
         ("https://github.io/", "github.io"),
+        ("https://ada.substack.com/p/1", "ada.substack.com"),  # not on the list
+        ("https://www.ada.wordpress.com/", "ada.wordpress.com"),
+        ("https://www.medium.com/@ada", "medium.com"),
+        ("https://medium.com/@ada", "medium.com"),
         ("https://co.uk/", "co.uk"),
         ("https://a.b.foo.ck/", "b.foo.ck"),  # a wildcard rule
         ("https://a.www.ck/", "www.ck"),  # and its exception

@@ -22,6 +22,14 @@ TRACKING_PARAMETERS = frozenset(
     | {f"utm_{name}" for name in ("source", "medium", "campaign", "term", "content")}
 )
 
+# Blog hosts that the public suffix list does not name; each of their subdomains has an owner of its own.
+BLOG_HOSTS = frozenset({
+    "beehiiv.com", "blog.jp", "blogfa.com", "canalblog.com", "cocolog-nifty.com", "dreamwidth.org", "exblog.jp",
+    "ghost.io", "hashnode.dev", "jimdofree.com", "livedoor.blog", "livejournal.com", "mataroa.blog", "medium.com",
+    "micro.blog", "neocities.org", "over-blog.com", "posthaven.com", "prose.sh", "squarespace.com", "substack.com",
+    "svbtle.com", "tistory.com", "tumblr.com", "typepad.com", "weebly.com", "wordpress.com", "write.as",
+})  # fmt: skip
+
 _FILE = re.compile(
     r""".*\.(?:
     avif|bmp|gif|heic|ico|jpe?g|png|psd|svg|tiff?|webp
@@ -179,8 +187,8 @@ def site_of(url: str) -> str:
     """The site of a URL, which decides who may write about it. Raises InvalidUrl.
 
     It is the registrable domain by the public suffix list with its private section: `news.example.co.uk` belongs to
-    `example.co.uk`, and `a.github.io` and `b.github.io` are two sites. Scheme and port do not matter. A host without a
-    registrable domain (an address, `localhost`) is a site of its own on each port.
+    `example.co.uk`, and `a.github.io` and `b.github.io` are two sites, as are subdomains of BLOG_HOSTS. Scheme and port
+    do not matter. A host without a registrable domain (an address, `localhost`) is a site of its own on each port.
     """
     try:
         parsed = can_ada.parse(url)  # of any length: a stored URL may be longer than MAX_LENGTH
@@ -199,7 +207,8 @@ def domain_of(host: str) -> str:
 @lru_cache(maxsize=50_000)
 def _site(host: str, port: str) -> str:
     if domain := _registrable_domain(host):
-        return domain
+        is_blog = domain in BLOG_HOSTS and host != f"www.{domain}"
+        return ".".join(host.split(".")[-3:]) if is_blog else domain
     return f"{host}:{port}" if port else host
 
 
