@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.accounts.access import Access, AwaitsConfirmation, LoggedIn
-from headwater.accounts.decide import account_bucket
+from headwater.accounts.decide import LOGIN_PER_NETWORK, account_bucket
 from headwater.accounts.mail.types import AccountEmail
 from headwater.accounts.secrets import digest
 from headwater.accounts.store import attempts, sessions, users
@@ -538,6 +538,21 @@ async def test_what_was_counted_by_a_clock_that_was_ahead_uses_up_no_limit(
     assert [await count(), await count()] == [1, 2]
     clock.move(hours=2)
     assert await count() == 1
+
+
+async def test_a_network_is_not_refused_for_failures_counted_by_a_clock_that_was_ahead(
+    access: Access, clock: MovableClock
+) -> None:
+    await register(access)
+    clock.move(days=200)
+    for number in range(LOGIN_PER_NETWORK.most):
+        with pytest.raises(WrongPassword):
+            await log_in(access, f"{number}@example.com")
+    with pytest.raises(TooManyAttempts):
+        await log_in(access)
+    clock.move(days=-200)
+
+    await log_in(access)
 
 
 async def test_mail_that_a_clock_which_was_ahead_scheduled_is_sent(

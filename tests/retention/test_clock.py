@@ -5,10 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from structlog.testing import capture_logs
 
+from headwater.articles.store import records
+from headwater.articles.types import ListedEntry
 from headwater.db import Database
 from headwater.frontier.store import claims, queue
 from headwater.frontier.types import Origin, Submission
 from headwater.ids import new_id
+from headwater.library.store import lists, marks
+from headwater.library.types import ArticlesQuery, Shelf
 from headwater.polling.decide import BY_HAND_ONLY
 from headwater.polling.store import claims as feed_claims
 from headwater.polling.store import schedule as feed_schedule
@@ -20,8 +24,8 @@ from headwater.sources.health.counter import Counter
 from headwater.sources.health.store import counts
 from headwater.timekeeping import store as clocks
 from headwater.timekeeping.decide import ClockOptions
-from tests.builders import a_source
-from tests.retention.world import World
+from tests.builders import a_source, an_article
+from tests.retention.world import ADA, World
 
 pytestmark = pytest.mark.database
 
@@ -217,6 +221,36 @@ async def test_a_feed_disabled_by_a_clock_that_was_ahead_counts_as_disabled_now(
     assert await world.rows("SELECT feed_disabled_at FROM sources WHERE feed_disable_reason = 'by hand'") == [
         (clock(),)
     ]
+
+
+@pytest.mark.parametrize("marks_all", [True, False])
+async def test_articles_after_a_clock_that_was_ahead_are_unread_and_the_newest(
+    world: World, database: Database, marks_all: bool
+) -> None:
+    clock, undated = world.clock, an_article("https://example.com/undated", published_at=None)
+    clock.now = IN_MARCH
+    retainer = a_retainer(world)
+    await claim(retainer)
+    clock.move(days=100)
+    await retainer.claim(1)
+    async with database.as_system() as conn:
+        await records.keep(conn, seen_at=clock(), listed=[ListedEntry(world.source, undated)])
+    async with database.as_user(ADA) as conn:
+        if marks_all:
+            await marks.mark_all_read(conn, feed=None, category=None, until=clock())
+        else:
+            article_id = await world.id_of(undated.url)
+            await marks.mark(conn, user_id=ADA, article_id=article_id, now=clock(), is_read=True)
+            await marks.advance(conn, article_id=article_id)
+    clock.move(days=-100)
+    await retainer.claim(1)
+
+    clock.move(hours=1)
+    await world.see(PAGE, clock())
+
+    async with database.as_user(ADA) as conn:
+        lines = await lists.list_newest(conn, query=ArticlesQuery(shelf=Shelf.ALL))
+    assert [(line.url, line.is_read) for line in lines] == [(PAGE, False), (undated.url, True)]
 
 
 async def test_a_clock_far_behind_makes_nothing_due_early_and_is_reported(world: World, database: Database) -> None:

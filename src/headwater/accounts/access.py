@@ -278,10 +278,8 @@ class Access:
         """In a transaction of its own, so that failed attempts count too. Raises TooManyAttempts."""
         now = self._clock()
         async with self._database.as_system() as conn:
-            if adds:
-                tried, ends_at = await attempts.count(conn, bucket=bucket, now=now, ends_at=now + limit.within)
-            else:
-                tried, ends_at = await attempts.find(conn, bucket=bucket, now=now)
+            look = attempts.count if adds else attempts.find
+            tried, ends_at = await look(conn, bucket=bucket, now=now, ends_at=now + limit.within)
         if tried >= limit.most + adds:
             raise TooManyAttempts(ends_at - now)
 

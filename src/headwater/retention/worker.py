@@ -14,11 +14,13 @@ from typing import Protocol
 from headwater.accounts.store import events
 from headwater.alerts.store import facts
 from headwater.analytics import store as analytics
+from headwater.articles.store import records
 from headwater.bodies import store as bodies
 from headwater.db import Connection, Database
 from headwater.frontier.store import changes
 from headwater.hosts.store.repair import repair_schedules as repair_hosts
 from headwater.ids import new_id
+from headwater.library.store import marks
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
@@ -283,5 +285,8 @@ async def repair_schedules(
         waiting = await bodies.repair_schedules(conn, now=now) + await outbox.repair_schedules(conn, now=now)
         await facts.repair_schedules(conn, now=now)
         await store.repair_schedule(conn, now=now, latest=now + options.every + LONGEST_RUN)
+    async with database.as_system() as conn:
+        await records.repair_times(conn, now=now)
+        await marks.repair_read_until(conn, now=now)
     if feeds or hosts or waiting:
         log.warning("schedules repaired", feeds=feeds, hosts=hosts, waiting=waiting)

@@ -27,10 +27,10 @@ async def count(conn: Connection, *, bucket: str, now: datetime, ends_at: dateti
     return row[0], row[1]
 
 
-async def find(conn: Connection, *, bucket: str, now: datetime) -> tuple[int, datetime]:
-    """The count of this window and when it ends; 0 if it has ended."""
-    statement = "SELECT count, ends_at FROM attempts WHERE bucket = %(bucket)s AND ends_at > %(now)s"
-    row = await fetch_row(conn, statement, {"bucket": bucket, "now": now})
+async def find(conn: Connection, *, bucket: str, now: datetime, ends_at: datetime) -> tuple[int, datetime]:
+    """As `count`, without counting; 0 if the window has ended."""
+    statement = f"SELECT count, ends_at FROM attempts WHERE bucket = %(bucket)s AND {_IS_CURRENT}"
+    row = await fetch_row(conn, statement, {"bucket": bucket, "now": now, "latest": ends_at + CLOCKS_APART})
     return (row[0], row[1]) if row else (0, now)
 
 

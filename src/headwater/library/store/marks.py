@@ -69,6 +69,14 @@ async def mark_all_read(conn: Connection, *, feed: UUID | None, category: str | 
     await conn.execute(statement, {"feed": feed, "category": category, "until": until})
 
 
+async def repair_read_until(conn: Connection, *, now: datetime) -> None:
+    """Where a clock that was ahead set it: all that is listed until then would count as read."""
+    statement = """
+        UPDATE subscriptions SET read_until = %(now)s WHERE read_until > %(now)s::timestamptz + interval '3 days'
+    """
+    await conn.execute(statement, {"now": now})
+
+
 async def mark_above_read(
     conn: Connection, *, user_id: UserId, feed: UUID | None, category: str | None, place: PageCursor, now: datetime
 ) -> None:
