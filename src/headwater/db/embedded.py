@@ -167,6 +167,7 @@ class EmbeddedServer:
         flags = [f"--{name}={value}" for name, value in options.items()]
         if self._log.exists() and self._log.stat().st_size > LOG_KEPT_BYTES:
             self._log.replace(self._log.with_suffix(".log.1"))
+        self._reap()
         with self._log.open("ab") as log:
             # In its own session: Ctrl-C in the terminal must reach only us.
             self._process = subprocess.Popen(  # noqa: S603
@@ -197,17 +198,20 @@ class EmbeddedServer:
                 return
 
     def _stop(self) -> None:
-        pid = self.pid()
-        if pid is None:
-            return
-        os.kill(pid, signal.SIGINT)  # PostgreSQL's fast shutdown: roll back, disconnect, checkpoint
-        deadline = time.monotonic() + STOP_TIMEOUT_S
-        while self.pid() is not None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        if self.pid() is not None:
-            os.kill(pid, signal.SIGQUIT)  # it recovers from its log at the next start
+        if (pid := self.pid()) is not None:
+            os.kill(pid, signal.SIGINT)  # PostgreSQL's fast shutdown: roll back, disconnect, checkpoint
+            deadline = time.monotonic() + STOP_TIMEOUT_S
+            while self.pid() is not None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            if self.pid() is not None:
+                os.kill(pid, signal.SIGQUIT)  # it recovers from its log at the next start
+        self._reap()
+
+    def _reap(self) -> None:
+        """Wait for the child whose lock file is gone: it ends a moment later."""
         if self._process is not None:
-            self._process.wait(STOP_TIMEOUT_S)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(STOP_TIMEOUT_S)
 
     def _is_over(self) -> bool:
         """Whether the server that this process started has ended."""
