@@ -208,6 +208,17 @@ async def test_not_even_where_it_was_granted_by_mistake(database: Database, owne
         assert await (await conn.execute(b"SELECT count(*) FROM users")).fetchone() == (1,)
 
 
+async def test_a_view_shows_no_row_of_a_user_outside_of_as_user(
+    database: Database, owner: Connection, conninfo: str
+) -> None:
+    await owner.execute("CREATE VIEW everyone AS SELECT email FROM users")
+    await migrate_up(conninfo)
+
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        async with database.transaction() as conn:
+            await conn.execute("SELECT * FROM everyone")
+
+
 async def test_a_transaction_cannot_reach_the_partitions_behind_the_policies(database: Database) -> None:
     for transaction in (database.transaction(), database.as_user(UserId(new_id())), database.as_system()):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -272,6 +283,7 @@ BREAKS: Sequence[tuple[str, str]] = [
     ("ALTER FUNCTION analyze_articles() RESET search_path", "analyze_articles() runs as its owner without a fixed"),
     ("GRANT CREATE ON SCHEMA public TO headwater_app", "headwater_app may create in the schema"),
     ("CREATE TABLE diary (user_id uuid)", "diary has no row-level security"),
+    ("CREATE VIEW followed AS SELECT * FROM subscriptions", "the view followed has the rights of its owner"),
 ]
 
 
