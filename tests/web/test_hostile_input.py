@@ -394,8 +394,8 @@ async def test_no_malformed_body_breaks_any_route(world: World) -> None:
 
 async def test_no_host_header_or_cookie_breaks_any_route(world: World) -> None:
     broken: list[str] = []
-    for route in routes_of(world.app):
-        for host in HOSTS:
+    for number, route in enumerate(routes_of(world.app)):
+        for host in HOSTS[number % STEP :: STEP]:
             response = await world.ask(route, Role.SUPER_ADMIN, route.at(world.ids), headers={"Host": host})
             if response.status_code != 400:
                 broken.append(f"{response.status_code} {route}: {host!r}")
