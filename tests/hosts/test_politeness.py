@@ -321,6 +321,35 @@ async def test_a_command_waits_for_its_turn_where_a_database_is_in_use(
     assert site.asked == []
 
 
+@pytest.mark.parametrize("has_database", [True, False])
+@pytest.mark.parametrize("command", ["extract {}", "source test {} --body p"])
+async def test_a_command_fetches_no_page_that_robots_txt_disallows(
+    askers: Askers, site: Site, tmp_path: Path, command: str, has_database: bool
+) -> None:
+    site.answers["hermit.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nDisallow: /page\n")
+    site.answers["hermit.example/open"] = (302, "text/plain", site.url("hermit.example/page").encode())
+    site.answers["hermit.example/page"] = page("<p>A page</p>")
+    environment = {
+        **os.environ,
+        "COLUMNS": "200",
+        "HEADWATER_ALLOW_LOOPBACK": "true",
+        "HEADWATER_RESOLVE": "example=127.0.0.1",
+        "HEADWATER_FETCH_HOST_DELAY": "0s",
+        "HEADWATER_DATA_DIR": str(tmp_path / "data"),
+    }
+    environment.pop("DATABASE_URL", None)
+    if has_database:
+        environment["DATABASE_URL"] = askers.database.conninfo
+
+    for name in ("page", "open"):
+        asked = command.format(site.url(f"hermit.example/{name}")).split()
+        done = await asyncio.to_thread(run_headwater, asked, environment, tmp_path)
+        assert done.returncode == 1, done.stderr
+        assert "robots.txt disallows" in done.stdout + done.stderr
+    assert "GET hermit.example/page" not in site.asked
+    assert "GET hermit.example/open" in site.asked
+
+
 async def test_two_sources_with_crossed_hosts_are_changed_at_once_without_a_deadlock(database: Database) -> None:
     """One has its feed at the host of the other's sitemap: transactions lock hosts in the order of their keys."""
     names = ["a.example", "b.example"]

@@ -6,14 +6,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import typer
 
 from headwater.errors import HostBusy
+from headwater.hosts.robots_cache import Closed, PageRequests
 from headwater.hosts.turns import get_in_turn
 from headwater.net import FetchError, Response
-from headwater.runtime import open_client, open_turns
+from headwater.runtime import open_client, open_turns, options_of, utc_now
 from headwater.settings import Settings
 
 WEB = re.compile(r"https?:", re.IGNORECASE)
@@ -46,6 +48,7 @@ class LoadOptions:
     failure: Callable[[FetchError | Response], ReadFailure]
     base_url: str | None = None  # instead of the document's own
     content_type: str | None = None
+    is_page: bool = False  # robots.txt applies to pages, not to feeds
 
 
 Loader = Callable[[str], Awaitable[LoadedDocument | ReadFailure]]
@@ -56,17 +59,23 @@ async def open_loader(settings: Settings, options: LoadOptions, *, uses_web: boo
     """A function that loads a file or URL. URLs wait for their turn at the host where a database is in use."""
     one_request = asyncio.Lock()  # a host gets one request at a time
     in_turn = open_turns(settings) if uses_web else nullcontext()
+    within, limits = options.within, {"max_bytes": options.max_bytes, "headers": {"Accept": options.accept}}
     async with open_client(settings) as client, in_turn as turns:
+        get = partial(get_in_turn, turns, client)
+        if options.is_page:
+            fetching = options_of(settings).fetching
+            get = PageRequests(client, turns, utc_now, fetching.robot, fetching.crawl_delay_max).get
 
         async def load(name: str) -> LoadedDocument | ReadFailure:
             if not WEB.match(name):
                 return _load_file(name, options)
-            within, most, headers = options.within, options.max_bytes, {"Accept": options.accept}
             try:
                 async with one_request:
-                    response = await get_in_turn(turns, client, name, within=within, max_bytes=most, headers=headers)
+                    response = await get(name, within=within, **limits)
             except FetchError as error:
                 return options.failure(error)
+            except Closed as error:
+                return ReadFailure("robots_unreachable", str(error))
             except HostBusy as error:
                 return ReadFailure("host_busy", str(error))
             if response.status != 200:

@@ -130,7 +130,7 @@ async def _in_order(
 def load_options(settings: Settings, base_url: str | None = None, content_type: str | None = None) -> LoadOptions:
     return LoadOptions(
         settings.request_timeout, settings.fetch_max_bytes, ACCEPT, _failure,
-        base_url=base_url, content_type=content_type,
+        base_url=base_url, content_type=content_type, is_page=True,
     )  # fmt: skip
 
 

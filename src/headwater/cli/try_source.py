@@ -45,7 +45,7 @@ def try_source(
 
 
 async def _compare(settings: Settings, url: str, given: Selectors) -> Comparison | ReadFailure:
-    """Given selectors need no database; else robots.txt is respected. Both wait for a turn at the host."""
+    """Given selectors need no database."""
     if given == NO_SELECTORS:
         return await _compare_stored(settings, url)
     async with (

@@ -2,18 +2,23 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 from headwater.hosts.decide import have_changed, is_closed, robots_read, robots_unreachable
-from headwater.hosts.robots import Rules, rules_of, sitemaps_in, stripped
+from headwater.hosts.robots import FIRST_BYTES, Rules, origin_of, rules_of, sitemaps_in, stripped
+from headwater.hosts.store import robots as store
+from headwater.hosts.turns import USER_WAIT, Turn, Turns
 from headwater.hosts.types import Robots
-from headwater.net import FetchError, FetchFailure, Response
+from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.net.client import redirect_of
 from headwater.net.responses import retry_after
 from headwater.observability.log import get_logger
 from headwater.types import Clock
-from headwater.urls import host_of
+from headwater.urls import host_of, parse_url
 
 log = get_logger()
 
@@ -29,7 +34,7 @@ class Closed(Exception):
     """No page of an origin may be fetched, since its robots.txt cannot be read."""
 
     def __init__(self, robots: Robots) -> None:
-        super().__init__(robots.origin)
+        super().__init__(f"{robots.origin}/robots.txt cannot be read; until it can, no page is fetched.")
         self.robots = robots
 
 
@@ -103,3 +108,64 @@ class Gate:
 
 def _log_unreachable(robots: Robots, **fields: object) -> None:
     log.warning("robots unreachable", origin=robots.origin, **fields, next_try=robots.expires_at.isoformat())
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequests:
+    """Pages for users, as robots.txt and their hosts allow. Without a database, `turns` is None: there is no clock."""
+
+    client: Client
+    turns: Turns | None
+    clock: Clock
+    robot: str
+    crawl_delay_max: timedelta
+    known: dict[str, Robots] = field(default_factory=dict[str, Robots])  # without a database
+
+    async def get(self, url: str, *, within: timedelta, **limits: Any) -> Response:  # noqa: ANN401
+        """The page at the end of its redirects. Raises FetchError, Closed, HostBusy, Unavailable."""
+        self.client.check(url)
+        url = parse_url(url)
+        known = await self._find(origin_of(url))
+        async with self.turns.borrow(wait=USER_WAIT) if self.turns else nullcontext() as turn:
+            ask = partial(turn.ask, self.client.peek) if turn else self.client.peek
+            peek = partial(ask, within=within, first_bytes=FIRST_BYTES)
+            gate = Gate(known, peek, self.clock, robot=self.robot, crawl_delay_max=self.crawl_delay_max)
+            try:
+                return await _get(self.client, gate, turn, url, within=within, **limits)
+            finally:
+                await self._keep(gate.asked)
+
+    async def _find(self, origin: str) -> Mapping[str, Robots]:
+        if self.turns is None:
+            return self.known
+        async with self.turns.database.transaction() as conn:
+            return await store.find(conn, origins=[origin])
+
+    async def _keep(self, asked: Sequence[Robots]) -> None:
+        if self.turns is None:
+            self.known.update({robots.origin: robots for robots in asked})
+        elif asked:  # for all workers
+            async with self.turns.database.transaction() as conn:
+                for robots in asked:
+                    await store.keep(conn, robots=robots)
+
+
+async def _get(client: Client, gate: Gate, turn: Turn | None, url: str, **limits: Any) -> Response:  # noqa: ANN401
+    async def allow(address: str) -> None:
+        robots = await gate.robots(origin_of(address))
+        if turn is not None:
+            turn.slow_down(address, robots.crawl_delay)
+        if not (await gate.rules(robots)).allow(address):
+            raise FetchError(address, FetchFailure.BLOCKED, f"robots.txt disallows {address}")
+
+    async def hop(address: str) -> None:
+        if turn is not None:
+            await turn.hop(address)
+        await allow(address)
+        if turn is not None:
+            await turn.to(address)
+
+    await allow(url)
+    if turn is None:
+        return await client.get(url, turn=hop, **limits)
+    return await turn.ask(client.get, url, turn=hop, **limits)

@@ -4,7 +4,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
 from http import HTTPStatus
 
 from headwater.articles.types import NewArticle
@@ -16,11 +15,9 @@ from headwater.extraction.selector_trial import Comparison
 from headwater.extraction.store import find_selectors
 from headwater.extraction.types import NO_SELECTORS, UnreadablePage
 from headwater.fetching.types import FetchingOptions
-from headwater.hosts.robots import FIRST_BYTES, origin_of
-from headwater.hosts.robots_cache import Closed, Gate
-from headwater.hosts.store import robots as robots_store
-from headwater.hosts.turns import USER_WAIT, Turn, Turns
-from headwater.net import Client, FetchError, FetchFailure, Response
+from headwater.hosts.robots_cache import Closed, PageRequests
+from headwater.hosts.turns import USER_WAIT, Turns
+from headwater.net import Client, FetchError, Response
 from headwater.polling.decide import decide
 from headwater.polling.policy import policy_of
 from headwater.polling.report import explain
@@ -108,42 +105,12 @@ class Trials:
 
     async def fetch(self, url: str) -> Response | Unread:
         """A page, as robots.txt and its host's clock allow. Raises HostBusy, Unavailable."""
+        limits, within, most = self.fetching, self.options.timeout, self.options.max_bytes
+        pages = PageRequests(self.client, self.turns, self.clock, limits.robot, limits.crawl_delay_max)
         try:
-            async with self.turns.borrow(url, wait=USER_WAIT) as turn:
-                page = await self._fetch(url, turn)
+            page = await pages.get(url, within=within, max_bytes=most, headers={"Accept": PAGE})
         except Closed as closed:
-            return Unread(f"{closed.robots.origin}/robots.txt cannot be read; until it can, no page is fetched.")
+            return Unread(str(closed))
         except FetchError as error:
             return Unread(error.detail)
         return page if page.status == HTTPStatus.OK else Unread(f"The server answered {page.status}.")
-
-    async def _fetch(self, url: str, turn: Turn) -> Response:
-        """The page at the end of its redirects, as robots.txt allows. Raises FetchError, Closed, HostBusy."""
-        async with self.database.transaction() as conn:
-            known = await robots_store.find(conn, origins=[origin_of(url)])
-        within, limits = self.options.timeout, self.fetching
-
-        async def peek(address: str) -> Response:
-            return await turn.ask(self.client.peek, address, within=within, first_bytes=FIRST_BYTES)
-
-        async def allow(address: str) -> None:
-            robots = await gate.robots(origin_of(address))
-            turn.slow_down(address, robots.crawl_delay)
-            if not (await gate.rules(robots)).allow(address):
-                raise FetchError(address, FetchFailure.BLOCKED, f"robots.txt disallows {address}")
-
-        async def hop(address: str) -> None:
-            await turn.hop(address)
-            await allow(address)
-            await turn.to(address)
-
-        gate = Gate(known, peek, self.clock, robot=limits.robot, crawl_delay_max=limits.crawl_delay_max)
-        get = partial(self.client.get, within=within, max_bytes=self.options.max_bytes, headers={"Accept": PAGE})
-        try:
-            await allow(url)
-            return await turn.ask(get, url, turn=hop)
-        finally:
-            if gate.asked:  # stored for all workers
-                async with self.database.transaction() as conn:
-                    for robots in gate.asked:
-                        await robots_store.keep(conn, robots=robots)
