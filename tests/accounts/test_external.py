@@ -1,5 +1,6 @@
 """Tokens of an outside issuer: which are believed, and whose account they open."""
 
+import asyncio
 import base64
 import hmac
 import json
@@ -11,16 +12,17 @@ from joserfc.jwk import OctKey, RSAKey
 
 from headwater.accounts.access import Access, LoggedIn
 from headwater.accounts.bearers import make_token
-from headwater.accounts.changes import create_account
+from headwater.accounts.changes import change_email, create_account
 from headwater.accounts.external import ExternalAccounts, Issuer
 from headwater.accounts.keys import FixedKey, PublishedKeys
-from headwater.accounts.store import tokens
+from headwater.accounts.store import tokens, users
 from headwater.accounts.types import AccountOptions, Identity, Role, User, Visitor
 from headwater.db import Database
 from headwater.errors import EmailTaken, Forbidden, Invalid, RegistrationClosed, Unavailable, WrongPassword
 from headwater.net import Client
 from tests.accounts.issuer import AUDIENCE, ELLIPTIC, NAME, NOW, RSA, Publisher, claims, publish_keys, signed
 from tests.clock import MovableClock
+from tests.owner import until_waiting
 
 PASSWORD = "correct horse battery"
 SECRET = "a secret of the issuer's, long enough"
@@ -288,6 +290,28 @@ async def test_an_account_laid_in_wait_is_its_address_owners_alone(
         await access.log_in("ann@example.com", PASSWORD, HERE)
     async with database.as_system() as conn:
         assert await tokens.list_of(conn, user_id=came.id) == []
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("step", ["changes its email", "is deleted"])
+async def test_an_account_that_loses_the_email_meanwhile_is_not_linked(
+    external_accounts: ExternalAccounts, admin: User, database: Database, clock: MovableClock, step: str
+) -> None:
+    laid = await Access(database, clock, AccountOptions()).register("ann@example.com", PASSWORD, HERE)
+    assert admin
+    assert isinstance(laid, LoggedIn)
+    async with database.as_system() as conn:
+        if step == "is deleted":
+            await users.remove(conn, user_id=laid.user.id)
+        else:
+            await change_email(conn, laid.user, "thief@example.com", site="", now=clock())
+        coming = asyncio.create_task(external_accounts.account_of(ANN, may_be_first=False))
+        await until_waiting(database)
+
+    came = await coming
+
+    assert came.id != laid.user.id
+    assert came.email == "ann@example.com"
 
 
 @pytest.mark.database

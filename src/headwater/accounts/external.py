@@ -98,10 +98,11 @@ class ExternalAccounts:
         return user
 
     async def _find_by_email(self, conn: Connection, identity: Identity, now: datetime) -> User | None:
-        """The account with an email that the issuer has verified."""
+        """The account with an email that the issuer has verified, locked: it may be changing its email."""
         if not identity.is_email_verified:
             return None
         found = await users.find_credentials(conn, email_key=email_key(identity.email))
+        found = await users.lock_credentials(conn, user_id=found.user.id) if found else None
         if found is None or not is_same_mailbox(found.user.email, identity.email):
             return None
         if found.user.confirmed_at is None:
