@@ -13,6 +13,8 @@ from headwater.cli.settings import settings_page
 from headwater.db.migrate import known_migrations
 from headwater.observability.metrics import render_metrics
 from headwater.settings import Settings
+from headwater.types import SourceState
+from headwater.web.format import label
 from tests.cli.test_commands import EVERY
 
 ROOT = Path(__file__).parent.parent
@@ -28,6 +30,12 @@ def test_every_setting_is_documented() -> None:
 
     assert page.strip() == settings_page().strip(), "run `headwater settings --markdown > docs/settings.md`"
     assert all(f"`HEADWATER_{name.upper()}`" in page for name in Settings.model_fields)
+
+
+def test_every_state_of_a_source_is_documented_with_its_label() -> None:
+    page = read("docs/operating.md")
+
+    assert [state for state in SourceState if f"| `{state}` | {label(state)} |" not in page] == []
 
 
 def test_every_command_and_exit_code_is_documented() -> None:
