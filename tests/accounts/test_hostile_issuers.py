@@ -5,6 +5,7 @@ import base64
 import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from time import process_time
 from typing import Any
 from uuid import uuid4
 
@@ -24,7 +25,7 @@ from headwater.errors import IssuerUnavailable
 from headwater.net import Client
 from headwater.text import text_problem
 from tests.accounts.hostile import ANSWERS, HUGE, Hostile, open_hostile
-from tests.accounts.issuer import AUDIENCE, NAME, Publisher, claims, publish_keys, signed
+from tests.accounts.issuer import AUDIENCE, NAME, RSA, Publisher, claims, publish_keys, signed
 from tests.accounts.provider import CLIENT_ID, CLIENT_SECRET, Provider, open_provider
 from tests.app import create_app
 from tests.clock import MovableClock
@@ -297,6 +298,19 @@ async def test_of_a_set_of_thousands_of_keys_only_so_many_are_read(issuer: Issue
 
     assert await issuer._keys.find("0") is not None  # pyright: ignore[reportPrivateUsage]
     assert await issuer._keys.find(str(MOST_KEYS)) is None  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_private_keys_in_a_key_set_are_not_read(issuer: Issuer, publisher: Publisher) -> None:
+    private = ECKey.generate_key("P-256", {"kid": "private"}).as_dict(private=True)
+    # The factors of a forged RSA key are searched for: 7 s of CPU for each of this size.
+    number = base64.urlsafe_b64encode(b"\xff" * 1_999 + b"\x01").rstrip(b"=").decode()
+    forged = {"kty": "RSA", "kid": "forged", "n": number, "e": "AQAB", "d": number}
+    publisher.keys = [RSA, Listed(private), *[Listed(forged)] * 3]
+    started = process_time()
+
+    assert await issuer.identify(signed(claims())) is not None
+    assert await issuer._keys.find("private") is None  # pyright: ignore[reportPrivateUsage]
+    assert process_time() - started < 10
 
 
 class Listed:

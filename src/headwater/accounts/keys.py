@@ -127,8 +127,8 @@ def _read_set(body: bytes) -> dict[str | None, Key]:
     found: dict[str | None, Key] = {}
     for item in cast("list[Any]", listed)[:MOST_KEYS]:
         given = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
-        # Not `oct`: a published secret is not secret.
-        if given.get("use", "sig") == "sig" and given.get("kty") in {"RSA", "EC", "OKP"}:
+        # Not `oct` or a private key: a published secret is not secret. Reading a forged private key takes seconds, too.
+        if given.get("use", "sig") == "sig" and given.get("kty") in {"RSA", "EC", "OKP"} and "d" not in given:
             with suppress(ValueError, TypeError, KeyError, JoseError):
                 key = JWKRegistry.import_key(given)
                 if algorithms_of(key):
