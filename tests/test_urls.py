@@ -226,6 +226,9 @@ def test_any_url_has_a_site(text: str) -> None:
         ("to 'ftp://ann:pass@a.example/x?token=abc'", "to 'ftp://***@a.example/x?token=***'"),
         ("//ann:pass@a.example/x?token=abc", "//***@a.example/x?token=***"),
         ("https://a.example/o'brien/feed?token=abc", "https://a.example/o'brien/feed?token=***"),
+        ("https://a.example/'(b)',c''?token=abc", "https://a.example/'(b)',c''?token=***"),
+        ("it's 'https://a.example/?k=1', or not", "it's 'https://a.example/?k=***', or not"),
+        ("{'url':'https://a.example/?k=1','x':1}", "{'url':'https://a.example/?k=***','x':1}"),
         (
             "['https://a.example/?k=1', 'https://b.example/?k=2']",
             "['https://a.example/?k=***', 'https://b.example/?k=***']",
