@@ -189,8 +189,8 @@ async def test_an_import_can_be_repeated(api: AsyncClient) -> None:
     second = await api.post(f"{FEEDS}/import", json=body)
 
     assert first.status_code == 200
-    assert [one["fate"] for one in first.json()["lines"]] == ["changed", "created", "failed"]
-    assert [one["fate"] for one in second.json()["lines"]] == ["unchanged", "unchanged", "failed"]
+    assert [one["result"] for one in first.json()["lines"]] == ["changed", "created", "failed"]
+    assert [one["result"] for one in second.json()["lines"]] == ["unchanged", "unchanged", "failed"]
     assert {name: second.json()[name] for name in ("created", "changed", "unchanged", "failed")} == {
         "created": 0, "changed": 0, "unchanged": 2, "failed": 1
     }  # fmt: skip

@@ -56,7 +56,7 @@ async def test_a_record_comes_back_as_it_was_saved(conn: Connection, source: Sou
 
     found = await find(conn, article_id=saved.article_id)
     assert found is not None
-    assert (saved.fate, saved.version, found.text, found.html) == (ContentChange.NEW, 1, record.text, record.html)
+    assert (saved.change, saved.version, found.text, found.html) == (ContentChange.NEW, 1, record.text, record.html)
     assert (found.keywords, found.authors, found.published_at) == (["water", "river"], ["Ann"], START)
     assert (found.open_graph, found.linked_data) == ({"type": "article"}, record.linked_data)
     assert found.origins == {"title": "html", "text": "trafilatura"}
@@ -67,7 +67,7 @@ async def test_saving_the_same_again_writes_nothing(conn: Connection, source: So
 
     saved = await put(conn, source, "https://example.com/1", a_record())
 
-    assert (saved.fate, saved.version, saved.text_changed) == (ContentChange.UNCHANGED, 1, False)
+    assert (saved.change, saved.version, saved.text_changed) == (ContentChange.UNCHANGED, 1, False)
 
 
 async def test_a_poorer_text_does_not_overwrite_a_richer_one(conn: Connection, source: Source) -> None:
@@ -77,7 +77,7 @@ async def test_a_poorer_text_does_not_overwrite_a_richer_one(conn: Connection, s
 
     found = await find(conn, article_id=saved.article_id)
     assert found is not None
-    assert (saved.fate, found.text, found.section, found.version) == (ContentChange.ENRICHED, LONG, "News", 2)
+    assert (saved.change, found.text, found.section, found.version) == (ContentChange.ENRICHED, LONG, "News", 2)
 
 
 async def test_a_changed_text_is_renewed(conn: Connection, source: Source) -> None:
@@ -87,7 +87,7 @@ async def test_a_changed_text_is_renewed(conn: Connection, source: Source) -> No
 
     found = await find(conn, article_id=saved.article_id)
     assert found is not None
-    assert (saved.fate, saved.version, saved.text_changed) == (ContentChange.RENEWED, 2, True)
+    assert (saved.change, saved.version, saved.text_changed) == (ContentChange.RENEWED, 2, True)
     assert found.text == f"{WORDS} today"
 
 
@@ -141,7 +141,7 @@ async def test_one_article_twice_in_a_batch_keeps_the_richer(conn: Connection, s
 
     found = await find(conn, article_id=rich.article_id)
     assert found is not None
-    assert (found.text, [one.fate for one in saved]) == (LONG, [ContentChange.NEW, ContentChange.UNCHANGED])
+    assert (found.text, [one.change for one in saved]) == (LONG, [ContentChange.NEW, ContentChange.UNCHANGED])
 
 
 async def test_texts_without_words_are_duplicates_of_nothing(conn: Connection, source: Source) -> None:

@@ -21,11 +21,11 @@ LONG = a_record("one two three four five six seven eight nine ten " * 10, author
 def test_the_first_record_is_taken_as_it_is() -> None:
     plan = plan_content(None, LONG)
 
-    assert (plan.fate, plan.takes_text, plan.merged) == (ContentChange.NEW, True, LONG)
+    assert (plan.change, plan.takes_text, plan.merged) == (ContentChange.NEW, True, LONG)
 
 
 def test_the_same_again_changes_nothing() -> None:
-    assert plan_content(stored(LONG), LONG).fate is ContentChange.UNCHANGED
+    assert plan_content(stored(LONG), LONG).change is ContentChange.UNCHANGED
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_text_gives_way_only_to_one_that_is_not_much_shorter(words: int, takes
     plan = plan_content(stored(LONG), replace(new, title="Another"))
 
     assert plan.takes_text is takes
-    assert plan.fate is (ContentChange.RENEWED if takes else ContentChange.UNCHANGED)
+    assert plan.change is (ContentChange.RENEWED if takes else ContentChange.UNCHANGED)
     assert plan.merged.title == ("Another" if takes else LONG.title)
     assert plan.merged.content_hash == (new if takes else LONG).content_hash
     assert plan.merged.word_count == (words if takes else LONG.word_count)
@@ -50,7 +50,7 @@ def test_a_page_without_text_takes_no_text_away(words: int) -> None:
 
     plan = plan_content(stored(LONG), empty)
 
-    assert plan.fate is ContentChange.UNCHANGED
+    assert plan.change is ContentChange.UNCHANGED
     assert (plan.merged.title, plan.merged.word_count) == (LONG.title, LONG.word_count)
 
 
@@ -68,14 +68,14 @@ def test_a_poorer_reading_adds_what_was_missing_and_changes_nothing_else() -> No
 
     plan = plan_content(stored(LONG), poorer)
 
-    assert (plan.fate, plan.merged.title, plan.merged.description) == (ContentChange.ENRICHED, LONG.title, "In short")
+    assert (plan.change, plan.merged.title, plan.merged.description) == (ContentChange.ENRICHED, LONG.title, "In short")
     assert plan.merged.origins["description"] is Finder.META
 
 
 def test_the_same_text_with_a_better_title_is_renewed_in_its_fields() -> None:
     plan = plan_content(stored(LONG), replace(LONG, title="A better title"))
 
-    assert (plan.fate, plan.takes_text, plan.merged.title) == (ContentChange.ENRICHED, False, "A better title")
+    assert (plan.change, plan.takes_text, plan.merged.title) == (ContentChange.ENRICHED, False, "A better title")
 
 
 def test_richness_counts_words_and_fields() -> None:

@@ -33,7 +33,7 @@ def test_importing_a_file_can_be_repeated(headwater: Headwater, tmp_path: Path) 
         "1 created, 0 changed, 0 unchanged, 1 failed.",
     ]
     assert switched.returncode == 0
-    assert [line["fate"] for line in json.loads(again.stdout)] == ["changed", "failed"]
+    assert [line["result"] for line in json.loads(again.stdout)] == ["changed", "failed"]
     assert polled.returncode == 2
     assert "`headwater source enable" in polled.stderr
 

@@ -124,7 +124,7 @@ async def test_a_page_becomes_an_article_that_can_be_found(
     (report,) = await run(extractor)
 
     assert report.saved is not None
-    assert report.saved.fate is ContentChange.NEW
+    assert report.saved.change is ContentChange.NEW
     async with database.transaction() as conn:
         (hit,) = await search(conn, words="boats mill")
     assert (hit.title, hit.url) == ("High water at Tarn", URL)
@@ -285,7 +285,7 @@ async def test_a_page_that_comes_back_poorer_changes_nothing(database: Database,
     (report,) = await run(extractor)
 
     assert report.saved is not None
-    assert report.saved.fate is ContentChange.UNCHANGED
+    assert report.saved.change is ContentChange.UNCHANGED
     assert await rows(database, "SELECT text, version FROM content") == [("\n".join(PARAGRAPHS), 1)]
 
 

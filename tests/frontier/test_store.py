@@ -8,7 +8,6 @@ import pytest
 from headwater.db import Connection
 from headwater.frontier.store import changes, claims, listing, queue
 from headwater.frontier.types import (
-    Fate,
     FetchFailed,
     FrontierOptions,
     GivenUp,
@@ -16,6 +15,7 @@ from headwater.frontier.types import (
     Redirected,
     Settled,
     Status,
+    SubmitOutcome,
     Unchanged,
 )
 from headwater.hosts.store.pages import next_ready_at
@@ -50,7 +50,7 @@ async def test_a_new_url_is_queued_and_claimed(conn: Connection) -> None:
     (submitted,) = await submit(conn, PAGE)
     (host,) = await claim(conn)
 
-    assert submitted.fate is Fate.QUEUED
+    assert submitted.result is SubmitOutcome.QUEUED
     assert host.host == "example.com"
     assert [url.id for url in host.urls] == [submitted.id]
     assert host.urls[0].url == PAGE
@@ -60,18 +60,23 @@ async def test_a_new_url_is_queued_and_claimed(conn: Connection) -> None:
 
 
 async def test_equal_urls_are_stored_once(conn: Connection) -> None:
-    fates = [
-        one.fate for one in await submit(conn, "http://example.com/a/", "https://EXAMPLE.com/a?utm_source=x", PAGE)
+    results = [
+        one.result for one in await submit(conn, "http://example.com/a/", "https://EXAMPLE.com/a?utm_source=x", PAGE)
     ]
 
-    assert fates == [Fate.QUEUED, Fate.KNOWN, Fate.KNOWN]
+    assert results == [SubmitOutcome.QUEUED, SubmitOutcome.KNOWN, SubmitOutcome.KNOWN]
     assert await all_urls(conn) == ["http://example.com/a/"]
 
 
 async def test_an_invalid_submission_has_a_reason(conn: Connection) -> None:
     results = await submit(conn, "mailto:a@example.com", "http://", PAGE, "https://u:p@example.com/")
 
-    assert [one.fate for one in results] == [Fate.INVALID, Fate.INVALID, Fate.QUEUED, Fate.INVALID]
+    assert [one.result for one in results] == [
+        SubmitOutcome.INVALID,
+        SubmitOutcome.INVALID,
+        SubmitOutcome.QUEUED,
+        SubmitOutcome.INVALID,
+    ]
     assert results[0].reason == "only http and https are followed"
 
 
@@ -80,7 +85,7 @@ async def test_a_pending_url_is_raised_and_brought_forward(conn: Connection) -> 
 
     (again,) = await submit(conn, PAGE, origin=Origin.FEED)
 
-    assert again.fate is Fate.KNOWN
+    assert again.result is SubmitOutcome.KNOWN
     one = await found(conn)
     assert (one.priority, one.next_fetch_at) == (7, START)
     assert len(await claim(conn)) == 1
@@ -101,7 +106,7 @@ async def test_a_fetched_url_is_not_queued_again(conn: Connection) -> None:
 
     (again,) = await submit(conn, PAGE, priority=10)
 
-    assert again.fate is Fate.KNOWN
+    assert again.result is SubmitOutcome.KNOWN
     assert await claim(conn, now=START + timedelta(hours=1)) == []
     assert await counted(conn) == {Status.FETCHED: 1}
 
@@ -115,7 +120,7 @@ async def test_an_article_submitted_as_a_list_is_fetched_again(conn: Connection)
     (host,) = await claim(conn, now=later)
     await submit(conn, PAGE, now=later)
 
-    assert again.fate is Fate.KNOWN
+    assert again.result is SubmitOutcome.KNOWN
     assert [(url.kind, url.etag) for url in host.urls] == [(PageKind.LIST, None)]
     assert (await found(conn)).kind is PageKind.LIST
     assert await counted(conn, now=later) == {Status.FETCHED: 1}
@@ -126,8 +131,8 @@ async def test_a_dead_url_is_revived_when_a_feed_lists_it_a_day_later(conn: Conn
     await ask_all(conn, GONE)
     assert await counted(conn) == {Status.DEAD: 1}
 
-    fates = [
-        (await submit(conn, PAGE, origin=origin, now=START + after))[0].fate
+    results = [
+        (await submit(conn, PAGE, origin=origin, now=START + after))[0].result
         for origin, after in [
             (Origin.FEED, timedelta(hours=1)),
             (Origin.SITEMAP, DAY),
@@ -136,7 +141,7 @@ async def test_a_dead_url_is_revived_when_a_feed_lists_it_a_day_later(conn: Conn
         ]
     ]
 
-    assert fates == [Fate.KNOWN, Fate.KNOWN, Fate.KNOWN, Fate.REVIVED]
+    assert results == [SubmitOutcome.KNOWN, SubmitOutcome.KNOWN, SubmitOutcome.KNOWN, SubmitOutcome.REVIVED]
     assert await counted(conn) == {Status.PENDING: 1}
     assert len(await claim(conn, now=START + DAY)) == 1
 
@@ -225,7 +230,7 @@ async def test_three_lost_leases_make_the_first_url_dead(conn: Connection) -> No
     assert (await found(conn)).last_error == "poison"
     assert (await found(conn)).status is Status.DEAD
     assert [url.url for url in host.urls] == ["https://example.com/b"]
-    assert (await submit(conn, PAGE, now=START + 9 * DAY))[0].fate is Fate.KNOWN  # a feed does not revive it
+    assert (await submit(conn, PAGE, now=START + 9 * DAY))[0].result is SubmitOutcome.KNOWN  # a feed does not revive it
 
 
 async def test_bands_take_turns(conn: Connection) -> None:
@@ -294,7 +299,7 @@ async def test_a_redirect_queues_its_target_and_stores_an_alias(conn: Connection
 
     (again,) = await submit(conn, PAGE, now=START + DAY)
 
-    assert again.fate is Fate.KNOWN
+    assert again.result is SubmitOutcome.KNOWN
     assert await all_urls(conn) == ["https://other.example/b"]
     assert (await found(conn)).url == "https://other.example/b"
     assert (await found(conn)).parent_url == PAGE
@@ -308,7 +313,7 @@ async def test_an_alias_of_a_temporary_redirect_expires(conn: Connection) -> Non
 
     (again,) = await submit(conn, PAGE, now=START + 31 * DAY)
 
-    assert again.fate is Fate.QUEUED
+    assert again.result is SubmitOutcome.QUEUED
 
 
 async def test_a_redirect_to_the_same_page_changes_its_url(conn: Connection) -> None:
@@ -404,7 +409,7 @@ async def test_deletion_removes_a_url_and_its_aliases(conn: Connection) -> None:
     assert await all_urls(conn) == []
     assert await counted(conn) == {}
     assert await claim(conn, now=START + DAY) == []
-    assert (await submit(conn, PAGE, now=START + DAY))[0].fate is Fate.QUEUED
+    assert (await submit(conn, PAGE, now=START + DAY))[0].result is SubmitOutcome.QUEUED
 
 
 async def test_the_urls_of_a_host_from_crawling_are_capped(conn: Connection) -> None:
@@ -414,9 +419,9 @@ async def test_the_urls_of_a_host_from_crawling_are_capped(conn: Connection) -> 
     first = await queue.submit(conn, submissions=wanted, now=START, options=options)
     by_feed = await queue.submit(conn, submissions=[a_submission("https://example.com/9")], now=START, options=options)
 
-    assert sorted(one.fate for one in first) == [Fate.INVALID, Fate.QUEUED, Fate.QUEUED]
-    assert [one.reason for one in first if one.fate is Fate.INVALID] == ["host_full"]
-    assert by_feed[0].fate is Fate.QUEUED
+    assert sorted(one.result for one in first) == [SubmitOutcome.INVALID, SubmitOutcome.QUEUED, SubmitOutcome.QUEUED]
+    assert [one.reason for one in first if one.result is SubmitOutcome.INVALID] == ["host_full"]
+    assert by_feed[0].result is SubmitOutcome.QUEUED
 
 
 async def test_traps_are_checked_for_crawled_urls_only(conn: Connection) -> None:
@@ -425,8 +430,8 @@ async def test_traps_are_checked_for_crawled_urls_only(conn: Connection) -> None
     (by_spider,) = await submit(conn, trap, origin=Origin.SPIDER)
     (by_feed,) = await submit(conn, trap)
 
-    assert (by_spider.fate, by_spider.reason) == (Fate.INVALID, "repeating_path")
-    assert by_feed.fate is Fate.QUEUED
+    assert (by_spider.result, by_spider.reason) == (SubmitOutcome.INVALID, "repeating_path")
+    assert by_feed.result is SubmitOutcome.QUEUED
 
 
 async def test_the_next_time_something_can_be_claimed(conn: Connection) -> None:
@@ -451,7 +456,7 @@ async def test_the_delay_of_a_source_applies_to_its_urls(conn: Connection) -> No
 async def test_nothing_is_queued_for_a_source_that_was_deleted(conn: Connection) -> None:
     (result,) = await submit(conn, PAGE, source_id=SourceId(new_id()))
 
-    assert (result.fate, result.reason) == (Fate.INVALID, "source_deleted")
+    assert (result.result, result.reason) == (SubmitOutcome.INVALID, "source_deleted")
     assert await claim(conn) == []
 
 
@@ -485,7 +490,7 @@ async def test_the_results_of_a_large_batch_are_in_its_order(conn: Connection) -
     results = await submit(conn, *urls)
 
     assert [one.url for one in results] == urls
-    assert Counter(one.fate for one in results) == {Fate.QUEUED: 1500, Fate.KNOWN: 1500}
+    assert Counter(one.result for one in results) == {SubmitOutcome.QUEUED: 1500, SubmitOutcome.KNOWN: 1500}
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ async def test_concurrent_submissions_in_any_order_do_not_deadlock(conninfo: str
                 Random(seed + turn).shuffle(mixed)
                 results = await submit(conn, *mixed, priority=1 + 3 * turn)
                 await conn.commit()
-                queued += sum(one.fate == "queued" for one in results)
+                queued += sum(one.result == "queued" for one in results)
         return queued
 
     queued = await asyncio.gather(*(bring(seed) for seed in (1, 100, 200)))

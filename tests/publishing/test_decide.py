@@ -1,4 +1,4 @@
-"""Grouping, fates and waits: tables, no index."""
+"""Grouping, outcomes_of and waits: tables, no index."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from headwater.outbox.types import Action, ClaimedEntry, OutboxCounts
-from headwater.publishing.decide import asked_wait, fate, fates, faults, groups, must_split, requests, wait
+from headwater.publishing.decide import asked_wait, faults, groups, must_split, outcome_of, outcomes_of, requests, wait
 from headwater.publishing.types import (
     BulkAnswered,
     Done,
@@ -57,22 +57,22 @@ def lengths(packs: list[list[ClaimedEntry]]) -> list[int]:
     ids=lambda value: f"{value.status}-{value.error}" if isinstance(value, ItemResult) else "",
 )
 def test_what_a_result_means(item: ItemResult, expected: object) -> None:
-    assert fate(item) == expected
+    assert outcome_of(item) == expected
 
 
 def test_a_reason_is_cut_to_a_length_that_can_be_read() -> None:
-    told = fate(ItemResult(400, "odd", "x" * 10_000))
+    told = outcome_of(ItemResult(400, "odd", "x" * 10_000))
 
     assert isinstance(told, Reject)
     assert len(told.reason) == 500
 
 
 def test_a_refusal_of_everything_is_the_documents_fault_only_when_it_says_so() -> None:
-    assert fates(Refused(413, ""), 1) == [Reject("refused with 413")]
-    assert fates(Refused(400, "bad"), 1) == [Reject("refused with 400: bad")]
-    assert fates(Refused(503, "away"), 2) == [Retry("refused with 503: away")] * 2
-    assert fates(Lost("reset"), 2) == [Retry("no answer: reset")] * 2
-    assert fates(BulkAnswered([ItemResult(200), ItemResult(500)]), 2) == [Done(), Retry("status 500")]
+    assert outcomes_of(Refused(413, ""), 1) == [Reject("refused with 413")]
+    assert outcomes_of(Refused(400, "bad"), 1) == [Reject("refused with 400: bad")]
+    assert outcomes_of(Refused(503, "away"), 2) == [Retry("refused with 503: away")] * 2
+    assert outcomes_of(Lost("reset"), 2) == [Retry("no answer: reset")] * 2
+    assert outcomes_of(BulkAnswered([ItemResult(200), ItemResult(500)]), 2) == [Done(), Retry("status 500")]
 
 
 def test_a_request_is_halved_only_where_something_in_it_may_be_the_reason() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from headwater.errors import IndexMismatch, IndexUnavailable
 from headwater.outbox.types import Action, ClaimedEntry
-from headwater.publishing.decide import fates, operation
+from headwater.publishing.decide import operation, outcomes_of
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.mapping import MAPPING, index_name
 from headwater.publishing.types import BulkAnswered, Done, IndexDocument, Lost, Operation, Refused, Reject
@@ -133,7 +133,7 @@ async def test_the_newest_version_stays_in_whatever_order_they_come(index: Searc
     outcome = await index.bulk([indexing(version=7), deleting(b"nor this", version=1)])
 
     assert told == [201, 409, 409, 200, 409, 200, 409, 409, 201, 404]
-    assert fates(outcome, 2) == [Done(), Done()]
+    assert outcomes_of(outcome, 2) == [Done(), Done()]
 
 
 async def test_a_document_that_does_not_fit_is_refused_alone_with_a_reason(index: SearchIndex) -> None:
@@ -143,7 +143,7 @@ async def test_a_document_that_does_not_fit_is_refused_alone_with_a_reason(index
     too_many = indexing(b"d", content=changed(word_count=2**31))
 
     outcome = await index.bulk([indexing(b"a"), unknown, wrong, too_many, indexing(b"e")])
-    told = fates(outcome, 5)
+    told = outcomes_of(outcome, 5)
 
     assert [type(one) for one in told] == [Done, Reject, Reject, Reject, Done]
     assert isinstance(told[1], Reject)

@@ -9,7 +9,15 @@ from headwater.audit.types import COMMAND_LINE, AuditAction
 from headwater.db import Database
 from headwater.errors import Invalid
 from headwater.sources import follow, operate
-from headwater.sources.catalogue import CatalogueFeed, CatalogueLine, LineFate, Report, load, read_catalogue, read_feeds
+from headwater.sources.catalogue import (
+    CatalogueFeed,
+    CatalogueLine,
+    LineResult,
+    Report,
+    load,
+    read_catalogue,
+    read_feeds,
+)
 from headwater.sources.store import details, sources
 from headwater.sources.types import Changes
 from tests.clock import START, MovableClock
@@ -136,9 +144,14 @@ async def test_loading_follows_what_is_new_and_brings_the_rest_up_to_date(
         b = await sources.find_by_url(conn, url=B.url)
         everything = await sources.list_all(conn)
         log = (await audit.list_entries(conn, limit=10)).entries
-    assert [line.fate for line in first.lines] == [LineFate.CHANGED, LineFate.CREATED, LineFate.FAILED, LineFate.FAILED]
+    assert [line.result for line in first.lines] == [
+        LineResult.CHANGED,
+        LineResult.CREATED,
+        LineResult.FAILED,
+        LineResult.FAILED,
+    ]
     assert [line.reason for line in first.lines][2] == "no feed"
-    assert [line.fate for line in again.lines] == [LineFate.UNCHANGED, LineFate.UNCHANGED]
+    assert [line.result for line in again.lines] == [LineResult.UNCHANGED, LineResult.UNCHANGED]
     assert (a.name, a.category, a.interval_minutes, a.is_critical, a.policy) == ("A", "World", 30, True, "once")
     assert (b.name, b.is_system, b.category, b.interval_minutes) == ("B", True, None, None)
     assert len(everything) == 2
@@ -167,7 +180,7 @@ async def test_loading_never_switches_on_what_was_switched_off(database: Databas
         told = {
             one.name: one for one in [await details.find_details(conn, source_id=x.id, now=clock()) for x in (a, b)]
         }
-    assert [line.fate for line in report.lines] == [LineFate.CHANGED, LineFate.UNCHANGED]
+    assert [line.result for line in report.lines] == [LineResult.CHANGED, LineResult.UNCHANGED]
     assert (told["A"].enabled, told["A"].next_poll_at) == (False, None)
     assert (told["B"].feed_disable_reason, told["B"].next_poll_at) == ("asked to stop", None)
 
@@ -178,5 +191,5 @@ async def test_the_whole_catalogue_is_loaded_with_its_intervals(database: Databa
 
     async with database.as_system() as conn:
         bbc = await sources.find_by_url(conn, url="https://feeds.bbci.co.uk/news/world/rss.xml")
-    assert report.counts == {LineFate.CREATED: 19}
+    assert report.counts == {LineResult.CREATED: 19}
     assert (bbc.interval_minutes, bbc.is_critical, bbc.category) == (15, True, "World News")

@@ -27,7 +27,7 @@ from headwater.errors import (
 )
 from headwater.polling.store import claims as feed_claims
 from headwater.sources import operate
-from headwater.sources.catalogue import CatalogueFeed, CatalogueLine, LineFate, load
+from headwater.sources.catalogue import CatalogueFeed, CatalogueLine, LineResult, load
 from headwater.sources.custom import moderate
 from headwater.sources.custom import store as custom_store
 from headwater.sources.custom.inspect import Inspector
@@ -728,7 +728,7 @@ async def test_only_an_approval_enables_a_suggestion(world: World, is_decided: b
     lines = [CatalogueLine(1, CatalogueFeed("Good News", feed.url, None, None, False))]
     report = await load(world.database, world.clock, lines=lines, origin="a file", actor=MODERATOR)
 
-    assert report.counts[LineFate.FAILED] == 1
+    assert report.counts[LineResult.FAILED] == 1
     assert await world.polled() == []
 
 

@@ -13,7 +13,7 @@ from litestar.exceptions import ValidationException
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
-from headwater.frontier.types import Fate, FrontierStats, Origin, Status
+from headwater.frontier.types import FrontierStats, Origin, Status, SubmitOutcome
 from headwater.types import PageKind
 from headwater.urls import MAX_LENGTH
 
@@ -197,7 +197,7 @@ class SubmitResult(ResponseModel):
     """The result for one URL."""
 
     url: Annotated[str | None, Field(description="The URL as sent.")]
-    result: Fate = Field(
+    result: SubmitOutcome = Field(
         description="queued: new. known: already here; its priority may have been raised. revived: was dead, "
         "queued again. invalid: cannot be fetched; see `reason`."
     )
@@ -217,7 +217,7 @@ class SubmitResults(ResponseModel):
     @classmethod
     def of(cls, results: Sequence[SubmitResult]) -> Self:
         counts = Counter(one.result for one in results)
-        return cls.model_validate({fate.value: counts[fate] for fate in Fate} | {"results": results})
+        return cls.model_validate({result.value: counts[result] for result in SubmitOutcome} | {"results": results})
 
 
 class RetryResponse(ResponseModel):
@@ -238,7 +238,7 @@ def _read(item: object, shared: Mapping[str, object]) -> SubmittedUrl | SubmitRe
         place, message = ".".join(str(part) for part in first["loc"]), first["msg"].removeprefix("Value error, ")
         return SubmitResult(
             url=url[:MAX_LENGTH] if isinstance(url, str) else None,
-            result=Fate.INVALID,
+            result=SubmitOutcome.INVALID,
             reason=f"{place}: {message}" if place else message,
         )
 

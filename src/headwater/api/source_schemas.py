@@ -271,7 +271,7 @@ REQUESTS = (NewSource, SourceChanges, DisableRequest, NewFeed, FeedChanges, Impo
 RESPONSES = (SourceListResponse, FeedListResponse, ImportReport)
 # Of the fields of dataclasses, which are responses as they are.
 DESCRIPTIONS = {
-    "Outcome": {"line": "Its position, from 1.", "fate": "created, changed, unchanged, or failed; see `reason`."},
+    "Outcome": {"line": "Its position, from 1.", "result": "created, changed, unchanged, or failed; see `reason`."},
     "Sample": {
         "title": "The title of the feed.",
         "latest_at": "Date of the newest entry.",

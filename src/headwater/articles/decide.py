@@ -52,8 +52,8 @@ def plan_content(stored: Stored | None, new: Extracted) -> Plan:
     takes_text = is_new_text and new.word_count >= STILL_AS_RICH * old.word_count
     merged = _merged(old, new, takes_text=takes_text)
     unchanged = not takes_text and all(_plain(getattr(old, name)) == _plain(getattr(merged, name)) for name in _FIELDS)
-    fate = ContentChange.UNCHANGED if unchanged else ContentChange.RENEWED if takes_text else ContentChange.ENRICHED
-    return Plan(fate, merged, takes_text)
+    change = ContentChange.UNCHANGED if unchanged else ContentChange.RENEWED if takes_text else ContentChange.ENRICHED
+    return Plan(change, merged, takes_text)
 
 
 def _merged(stored: Extracted, new: Extracted, *, takes_text: bool) -> Extracted:

@@ -62,16 +62,16 @@ class KnownTexts:
 
 def link(record: NewContent, before: Stored | None, plan: Plan, known: KnownTexts) -> Saved:
     """What is stored, and which article has the same text."""
-    version = 1 if before is None else before.version + (plan.fate is not ContentChange.UNCHANGED)
+    version = 1 if before is None else before.version + (plan.change is not ContentChange.UNCHANGED)
     if not plan.takes_text and before is not None:
         changed = record.extracted.content_hash not in {None, before.record.content_hash}
-        return Saved(record.article_id, plan.fate, version, changed, before.duplicate_of, before.near_duplicate_of)
+        return Saved(record.article_id, plan.change, version, changed, before.duplicate_of, before.near_duplicate_of)
     original, near = known.equal(record, plan.merged), None
     if original is None:
         near = known.near(record)
         known.add(record, plan.merged, is_near=near is not None)
     return Saved(
-        record.article_id, plan.fate, version, text_changed=True, duplicate_of=original, near_duplicate_of=near
+        record.article_id, plan.change, version, text_changed=True, duplicate_of=original, near_duplicate_of=near
     )
 
 

@@ -123,7 +123,7 @@ class ContentChange(StrEnum):
 class Plan:
     """What is stored: `merged`, with the old text unless `takes_text`."""
 
-    fate: ContentChange
+    change: ContentChange
     merged: Extracted
     takes_text: bool
 
@@ -131,7 +131,7 @@ class Plan:
 @dataclass(frozen=True, slots=True)
 class Saved:
     article_id: ArticleId
-    fate: ContentChange
+    change: ContentChange
     version: int
     text_changed: bool  # since the last time this page was read
     duplicate_of: ArticleId | None

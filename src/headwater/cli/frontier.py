@@ -25,7 +25,7 @@ from headwater.db import Connection
 from headwater.errors import HeadwaterError, Invalid
 from headwater.frontier.retrying import retry_matching
 from headwater.frontier.store import changes, listing, queue
-from headwater.frontier.types import Fate, FrontierUrl, Origin, Status, Submission, UrlFilter
+from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, SubmitOutcome, UrlFilter
 from headwater.runtime import Runtime
 from headwater.sources.follow import find
 from headwater.sources.store import sources
@@ -63,9 +63,9 @@ async def submit(
         submissions = [Submission(url, Origin.MANUAL, source_id=source_id, priority=priority) for url in given]
         results = await queue.submit(conn, submissions=submissions, now=runtime.tools.clock())
     for one in results:
-        text = f"{one.fate:8} {output.without_controls(one.url)}{f': {one.reason}' if one.reason else ''}"
-        print_result({"url": one.url, "fate": one.fate, "id": one.id, "reason": one.reason}, text, as_json=as_json)
-    exit_failed(any(result.fate is Fate.INVALID for result in results))
+        text = f"{one.result:8} {output.without_controls(one.url)}{f': {one.reason}' if one.reason else ''}"
+        print_result({"url": one.url, "result": one.result, "id": one.id, "reason": one.reason}, text, as_json=as_json)
+    exit_failed(any(result.result is SubmitOutcome.INVALID for result in results))
 
 
 @frontier_app.command("import")
@@ -101,7 +101,7 @@ def import_file(
     if not counts.is_complete:
         print_error(f"Stopped. {_resume(file, counts)}")
         raise typer.Exit(ExitCode.INTERRUPTED)
-    exit_failed(counts.fates[Fate.INVALID] and not lenient)
+    exit_failed(counts.results[SubmitOutcome.INVALID] and not lenient)
 
 
 @frontier_app.command("list")
@@ -248,10 +248,10 @@ def _print_import(counts: ImportCounts, seconds: float, *, as_json: bool) -> Non
     problems = [replace(problem, text=shortened(problem.text)) for problem in counts.problems]
     for problem in problems:
         print_error(f"line {problem.line}: {problem.text}: {problem.reason}")
-    more = counts.fates[Fate.INVALID] - len(problems)
+    more = counts.results[SubmitOutcome.INVALID] - len(problems)
     if more:
         print_error(f"and {counted(more, 'more invalid line', 'more invalid lines')}")
-    record = {"last_line": counts.last_line, "complete": counts.is_complete, **counts.fates, "problems": problems}
+    record = {"last_line": counts.last_line, "complete": counts.is_complete, **counts.results, "problems": problems}
     text = f"{counts.text()}; {counts.total / max(0.001, seconds):,.0f} URLs/s."
     print_result(record, text, as_json=as_json)
 

@@ -13,7 +13,7 @@ from headwater.cli.running import with_runtime
 from headwater.cli.terminal import exit_failed
 from headwater.errors import Invalid
 from headwater.runtime import Runtime
-from headwater.sources.catalogue import MOST_BYTES, CatalogueLine, LineFate, load, read_catalogue, read_feeds
+from headwater.sources.catalogue import MOST_BYTES, CatalogueLine, LineResult, load, read_catalogue, read_feeds
 
 catalogue_app = group("The feeds that ship with Headwater.", "source catalogue load")
 
@@ -67,6 +67,6 @@ async def _load(runtime: Runtime, lines: Sequence[CatalogueLine], origin: str, *
     else:
         for line in report.lines:
             what = f"{line.name} ({line.url})" if line.url else "no feed"
-            print_text(f"{line.line}: {line.fate}, {what}{f': {line.reason}' if line.reason else ''}")
-        print_text(", ".join(f"{report.counts[fate]} {fate}" for fate in LineFate) + ".")
-    exit_failed(report.counts[LineFate.FAILED])
+            print_text(f"{line.line}: {line.result}, {what}{f': {line.reason}' if line.reason else ''}")
+        print_text(", ".join(f"{report.counts[result]} {result}" for result in LineResult) + ".")
+    exit_failed(report.counts[LineResult.FAILED])

@@ -10,7 +10,7 @@ from headwater.cli.url_lines import BadLine, Format, GivenUrl, LineBatch, batche
 from headwater.db import Connection, Database
 from headwater.errors import SourceNotFound
 from headwater.frontier.store import queue
-from headwater.frontier.types import Fate, Origin, Submission
+from headwater.frontier.types import Origin, Submission, SubmitOutcome
 from headwater.sources.follow import find
 from headwater.types import Clock, SourceId
 
@@ -35,21 +35,21 @@ class ImportOptions:
 class ImportCounts:
     last_line: int = 0
     position: int = 0
-    fates: dict[Fate, int] = field(default_factory=lambda: dict.fromkeys(Fate, 0))
+    results: dict[SubmitOutcome, int] = field(default_factory=lambda: dict.fromkeys(SubmitOutcome, 0))
     problems: list[BadLine] = field(default_factory=list[BadLine])
     is_complete: bool = False
 
     @property
     def total(self) -> int:
-        return sum(self.fates.values())
+        return sum(self.results.values())
 
     def text(self, *, zeros: bool = True) -> str:
         """The counts as text: 3 queued, 0 known."""
-        return ", ".join(f"{count:,} {fate}" for fate, count in self.fates.items() if count or zeros)
+        return ", ".join(f"{count:,} {result}" for result, count in self.results.items() if count or zeros)
 
     def note(self, problem: BadLine) -> None:
         """Count an invalid line; the first few are kept to be shown."""
-        self.fates[Fate.INVALID] += 1
+        self.results[SubmitOutcome.INVALID] += 1
         if len(self.problems) < PROBLEMS_KEPT:
             self.problems.append(problem)
 
@@ -82,10 +82,10 @@ class UrlImporter:
             results = await queue.submit(conn, submissions=[made for _, made in good], now=self.clock())
         problems += [made for _, made in asked if isinstance(made, BadLine)]
         for (line, _), result in zip(good, results, strict=True):
-            if result.fate is Fate.INVALID:
+            if result.result is SubmitOutcome.INVALID:
                 problems.append(BadLine(line.line, line.url, result.reason or "invalid"))
             else:
-                self.counts.fates[result.fate] += 1
+                self.counts.results[result.result] += 1
         for problem in sorted(problems, key=lambda problem: problem.line):
             self.counts.note(problem)
 

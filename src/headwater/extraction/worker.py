@@ -126,7 +126,7 @@ class Extractor:
             changed = [
                 OutboxEntry(record.article_id, record.url_key, one.version, Action.INDEX)
                 for record, one in zip(records, saved, strict=True)
-                if one.fate is not ContentChange.UNCHANGED
+                if one.change is not ContentChange.UNCHANGED
             ]
             await outbox.enqueue(conn, entries=changed, now=now)
         return [ExtractionReport(read.page.url, read.found, by_page.get(read.page.id)) for read in batch]
@@ -187,8 +187,8 @@ def _log(report: ExtractionReport) -> None:
     if isinstance(report.found, Failed):
         log.warning("page not read", url=report.url, reason=report.found.failure.value, detail=report.found.detail)
         return
-    fate = report.saved.fate.value if report.saved else "nothing kept"
-    log.debug("page read", url=report.url, words=report.found.word_count, fate=fate)
+    change = report.saved.change.value if report.saved else "nothing kept"
+    log.debug("page read", url=report.url, words=report.found.word_count, change=change)
 
 
 def _broke(page: ClaimedBody, error: Exception) -> Failed:

@@ -43,7 +43,7 @@ class Submission(NamedTuple):
     not_before: datetime | None = None
 
 
-class Fate(StrEnum):
+class SubmitOutcome(StrEnum):
     QUEUED = "queued"
     KNOWN = "known"  # raised or brought forward if pending, else unchanged
     REVIVED = "revived"  # was dead
@@ -54,7 +54,7 @@ class Submitted(NamedTuple):
     """A submission and its result; `reason` says why it is invalid."""
 
     url: str
-    fate: Fate
+    result: SubmitOutcome
     key: UrlKey | None = None
     reason: str | None = None
 

@@ -11,10 +11,10 @@ from headwater.publishing.types import (
     BulkAnswered,
     BulkOutcome,
     Done,
-    Fate,
     IndexDocument,
     IndexLook,
     IndexOptions,
+    ItemOutcome,
     ItemResult,
     Lost,
     Operation,
@@ -85,16 +85,16 @@ def must_split(outcome: BulkOutcome, sent: int) -> bool:
     return isinstance(outcome, Refused) and outcome.status in _REFUSED_CONTENT and sent > 1
 
 
-def fates(outcome: BulkOutcome, sent: int) -> list[Fate]:
+def outcomes_of(outcome: BulkOutcome, sent: int) -> list[ItemOutcome]:
     if isinstance(outcome, BulkAnswered):
-        return [fate(item) for item in outcome.items]
+        return [outcome_of(item) for item in outcome.items]
     if isinstance(outcome, Lost):
         return [Retry(_reason("no answer", outcome.reason))] * sent
     kind = Reject if outcome.status in _REFUSED_CONTENT else Retry
     return [kind(_reason(f"refused with {outcome.status}", outcome.reason))] * sent
 
 
-def fate(item: ItemResult) -> Fate:
+def outcome_of(item: ItemResult) -> ItemOutcome:
     """What the result of one operation means.
 
     409: the index has this version or a newer one. 404 without an error: there was nothing to delete. 400: the document

@@ -80,7 +80,7 @@ class Reject:
     reason: str
 
 
-Fate = Done | Retry | Reject
+ItemOutcome = Done | Retry | Reject
 
 
 @dataclass(frozen=True, slots=True)

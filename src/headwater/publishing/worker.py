@@ -19,9 +19,18 @@ from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
 from headwater.outbox.types import ClaimedEntry
 from headwater.publishing import store
-from headwater.publishing.decide import asked_wait, fates, groups, must_split, operation, requests, wait
+from headwater.publishing.decide import asked_wait, groups, must_split, operation, outcomes_of, requests, wait
 from headwater.publishing.elasticsearch import SearchIndex
-from headwater.publishing.types import BulkOutcome, Done, Fate, IndexOptions, IndexReport, Operation, Reject, Retry
+from headwater.publishing.types import (
+    BulkOutcome,
+    Done,
+    IndexOptions,
+    IndexReport,
+    ItemOutcome,
+    Operation,
+    Reject,
+    Retry,
+)
 from headwater.types import Clock
 
 log = get_logger()
@@ -64,7 +73,7 @@ class Indexer:
     async def work(self, batch: IndexBatch) -> IndexReport:
         """Send a batch and write the results. Raises DatabaseUnavailable: then the lease expires."""
         started = time.perf_counter()
-        results: list[Fate] = []
+        results: list[ItemOutcome] = []
         async with self._database.transaction() as conn:
             sizes = await store.measure(conn, article_ids=[entry.article_id for entry in batch.entries])
         waiting = groups(batch.entries, sizes, self._options)
@@ -117,7 +126,7 @@ class Indexer:
                 await outbox.fill(conn, now=now, limit=FILLED_AT_ONCE)
         return [IndexBatch(entries, until)] if entries else []
 
-    async def _send_group(self, entries: Sequence[ClaimedEntry]) -> list[Fate]:
+    async def _send_group(self, entries: Sequence[ClaimedEntry]) -> list[ItemOutcome]:
         async with self._database.transaction() as conn:
             contents = await store.read(conn, article_ids=[entry.article_id for entry in entries])
         operations = [
@@ -125,17 +134,17 @@ class Indexer:
         ]
         return [one for request in requests(operations, self._options) for one in await self._send(request)]
 
-    async def _send(self, request: Sequence[Operation]) -> list[Fate]:
+    async def _send(self, request: Sequence[Operation]) -> list[ItemOutcome]:
         outcome = await self._index.bulk(request)
         if must_split(outcome, len(request)):
             half = len(request) // 2
             return [*await self._send(request[:half]), *await self._send(request[half:])]
-        results = await self._checked(fates(outcome, len(request)))
+        results = await self._checked(outcomes_of(outcome, len(request)))
         pairs = [(one.entry, result) for one, result in zip(request, results, strict=True)]
         await self._write(pairs, self._next_try_at(pairs, outcome))
         return results
 
-    async def _checked(self, results: list[Fate]) -> list[Fate]:
+    async def _checked(self, results: list[ItemOutcome]) -> list[ItemOutcome]:
         """The results; no document counts as refused while the index is unavailable or has another mapping."""
         if not any(isinstance(one, Reject) for one in results):
             return results
@@ -146,7 +155,7 @@ class Indexer:
             return [Retry(f"{one.reason} ({error})") if isinstance(one, Reject) else one for one in results]
         return results
 
-    def _next_try_at(self, pairs: Sequence[tuple[ClaimedEntry, Fate]], outcome: BulkOutcome) -> datetime:
+    def _next_try_at(self, pairs: Sequence[tuple[ClaimedEntry, ItemOutcome]], outcome: BulkOutcome) -> datetime:
         """When failed entries are sent again. Waits after a failure, continues after a success."""
         again = [(entry, one) for entry, one in pairs if isinstance(one, Retry)]
         if not again:
@@ -160,7 +169,7 @@ class Indexer:
         # An entry that fails alone waits longer each time; the others do not wait for it.
         return max(until, self._clock() + self._wait(1 + min(entry.attempts for entry, _ in again)))
 
-    async def _write(self, pairs: Sequence[tuple[ClaimedEntry, Fate]], until: datetime) -> None:
+    async def _write(self, pairs: Sequence[tuple[ClaimedEntry, ItemOutcome]], until: datetime) -> None:
         rejected = [(entry, one.reason) for entry, one in pairs if isinstance(one, Reject)]
         async with self._database.transaction() as conn:
             await outbox.acknowledge(conn, entries=[entry for entry, one in pairs if isinstance(one, Done)])

@@ -11,7 +11,7 @@ from headwater.bodies.types import ClaimedBody, PageSource
 from headwater.db import Connection, Database
 from headwater.frontier.keys import locate
 from headwater.frontier.store import changes, queue
-from headwater.frontier.types import Fate, FrontierOptions, Settled, Submission
+from headwater.frontier.types import FrontierOptions, Settled, Submission, SubmitOutcome
 from headwater.observability.log import get_logger
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sitemaps import store
@@ -125,7 +125,7 @@ class SitemapReader:
         if again:
             await changes.retry(conn, ids=list(again.values()), now=now)
         pairs = zip(wanted, results, strict=True)
-        new = [one.kind for one, result in pairs if result.fate is Fate.QUEUED or result.url in again]
+        new = [one.kind for one, result in pairs if result.result is SubmitOutcome.QUEUED or result.url in again]
         if source is not None and (requests := new.count(PageKind.SITEMAP)):
             await store.spend(conn, source_id=source.id, now=now, requests=requests)
         return len(new)

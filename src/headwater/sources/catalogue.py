@@ -27,7 +27,7 @@ from headwater.urls import complete_url
 Text = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
-class LineFate(StrEnum):
+class LineResult(StrEnum):
     CREATED = "created"
     CHANGED = "changed"
     UNCHANGED = "unchanged"
@@ -59,7 +59,7 @@ class Outcome:
     line: int
     name: str
     url: str
-    fate: LineFate
+    result: LineResult
     id: SourceId | None = None
     reason: str | None = None
 
@@ -69,8 +69,8 @@ class Report:
     lines: Sequence[Outcome]
 
     @property
-    def counts(self) -> Counter[LineFate]:
-        return Counter(one.fate for one in self.lines)
+    def counts(self) -> Counter[LineResult]:
+        return Counter(one.result for one in self.lines)
 
 
 MOST_BYTES = 10_000_000
@@ -144,7 +144,7 @@ async def load(
 ) -> Report:
     """Add or change these feeds, each in its own transaction. After DatabaseUnavailable it can be repeated."""
     report = Report([await _load(database, clock, line, actor) for line in lines])
-    detail = {fate.value: report.counts[fate] for fate in LineFate}
+    detail = {result.value: report.counts[result] for result in LineResult}
     async with database.as_system() as conn:
         await audit.record(conn, actor, AuditAction.SOURCES_IMPORTED, clock(), subject=origin, detail=detail)
     return report
@@ -153,16 +153,16 @@ async def load(
 async def _load(database: Database, clock: Clock, line: CatalogueLine, actor: Actor) -> Outcome:
     feed = line.feed
     if feed is None:
-        return Outcome(line.number, "", "", LineFate.FAILED, reason=line.problem)
+        return Outcome(line.number, "", "", LineResult.FAILED, reason=line.problem)
     try:
         async with database.as_system() as conn:
-            fate, source = await _follow(conn, feed, actor, clock())
+            result, source = await _follow(conn, feed, actor, clock())
     except (Invalid, SourceExists, NotApproved) as error:
-        return Outcome(line.number, feed.name, feed.url, LineFate.FAILED, reason=str(error))
-    return Outcome(line.number, feed.name, feed.url, fate, source.id)
+        return Outcome(line.number, feed.name, feed.url, LineResult.FAILED, reason=str(error))
+    return Outcome(line.number, feed.name, feed.url, result, source.id)
 
 
-async def _follow(conn: Connection, feed: CatalogueFeed, actor: Actor, now: datetime) -> tuple[LineFate, Source]:
+async def _follow(conn: Connection, feed: CatalogueFeed, actor: Actor, now: datetime) -> tuple[LineResult, Source]:
     minutes, category = feed.refresh_interval_minutes, feed.category.strip() if feed.category else None
     interval, critical = timedelta(minutes=minutes) if minutes else None, feed.is_critical
     wanted = Changes(feed.name.strip(), feed.url, category, interval=interval, is_system=True, is_critical=critical)
@@ -171,7 +171,7 @@ async def _follow(conn: Connection, feed: CatalogueFeed, actor: Actor, now: date
     except SourceNotFound:
         source = None
     if source is None or source.feed_url is None:  # None: a site without a feed
-        return LineFate.CREATED, await operate.create(conn, wanted=wanted, actor=actor, now=now)
+        return LineResult.CREATED, await operate.create(conn, wanted=wanted, actor=actor, now=now)
     # The values that differ. A file neither enables nor disables a feed.
     changes = Changes(
         name=wanted.name if wanted.name != source.name else None,
@@ -181,5 +181,5 @@ async def _follow(conn: Connection, feed: CatalogueFeed, actor: Actor, now: date
         is_critical=critical if critical != source.is_critical else None,
     )
     if changes == NO_CHANGES:
-        return LineFate.UNCHANGED, source
-    return LineFate.CHANGED, await operate.change(conn, source, wanted=changes, actor=actor, now=now)
+        return LineResult.UNCHANGED, source
+    return LineResult.CHANGED, await operate.change(conn, source, wanted=changes, actor=actor, now=now)

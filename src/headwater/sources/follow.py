@@ -8,7 +8,7 @@ from headwater.db import Connection
 from headwater.errors import Invalid, NothingToPoll, SourceIsOff, SourceNotFound
 from headwater.frontier.store import changes as frontier_changes
 from headwater.frontier.store import queue
-from headwater.frontier.types import Fate
+from headwater.frontier.types import SubmitOutcome
 from headwater.hosts.store.due import wake_for_pages
 from headwater.hosts.types import Wake
 from headwater.ids import new_id
@@ -196,6 +196,6 @@ async def _queue_start_pages(conn: Connection, source: Source, now: datetime) ->
     if not source.enabled or not (pages := start_pages(source)):
         return []
     queued, wakes = await queue.add(conn, submissions=pages, now=now)
-    known = [one.id for one in queued if one.id and one.fate is Fate.KNOWN]
+    known = [one.id for one in queued if one.id and one.result is SubmitOutcome.KNOWN]
     await frontier_changes.retry(conn, ids=known, now=now, wakes=wakes)
     return wakes

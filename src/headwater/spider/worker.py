@@ -9,7 +9,7 @@ from headwater.bodies.queue import BodyQueue
 from headwater.bodies.types import ClaimedBody, PageSource
 from headwater.db import Connection, Database
 from headwater.frontier.store import changes, queue
-from headwater.frontier.types import Fate, FrontierOptions, Settled
+from headwater.frontier.types import FrontierOptions, Settled, SubmitOutcome
 from headwater.observability.log import get_logger
 from headwater.sandbox import Overrun, Sandbox
 from headwater.spider import store
@@ -112,7 +112,7 @@ class Spider:
         if not wanted:
             return 0
         results = await queue.submit(conn, submissions=wanted, now=now, options=self._frontier_options)
-        queued = sum(result.fate is Fate.QUEUED for result in results)
+        queued = sum(result.result is SubmitOutcome.QUEUED for result in results)
         if source is not None and queued:
             await store.spend(conn, source_id=source.id, now=now, pages=queued)
         return queued

@@ -13,7 +13,7 @@ from headwater.asgi.handlers import Call, encode_cursor, open_source
 from headwater.audit.types import Actor
 from headwater.db import Connection
 from headwater.sources import operate
-from headwater.sources.catalogue import CatalogueFeed, CatalogueLine, LineFate, load
+from headwater.sources.catalogue import CatalogueFeed, CatalogueLine, LineResult, load
 from headwater.sources.types import Source, SourceFilter, SourceOrder, SourcePlace
 
 ByActive = Annotated[bool | None, QueryParameter(description="Only active, or only inactive feeds.")]
@@ -59,7 +59,7 @@ async def import_feeds(call: Call, data: JSONBody[schemas.ImportedFeeds]) -> sch
     feeds = (CatalogueFeed(**feed.model_dump()) for feed in data.sources)
     lines = [CatalogueLine(number, feed) for number, feed in enumerate(feeds, start=1)]
     report = await load(call.database, call.clock, lines=lines, origin="the API", actor=call.actor)
-    counts = {fate.value: report.counts[fate] for fate in LineFate}
+    counts = {result.value: report.counts[result] for result in LineResult}
     return schemas.ImportReport.model_validate(counts | {"lines": report.lines})
 
 

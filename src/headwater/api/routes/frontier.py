@@ -15,7 +15,7 @@ from headwater.db import Connection
 from headwater.errors import UrlNotFound
 from headwater.frontier.retrying import retry_matching
 from headwater.frontier.store import changes, listing, queue
-from headwater.frontier.types import Fate, Origin, Status, Submission, Submitted, UrlFilter
+from headwater.frontier.types import Origin, Status, Submission, SubmitOutcome, Submitted, UrlFilter
 from headwater.sources.store.sources import list_labels
 from headwater.types import PageCursor, SourceId
 
@@ -67,7 +67,7 @@ async def submit(call: Call, data: JSONBody[schemas.SubmittedUrl]) -> schemas.Su
         if data.source_id and not await list_labels(conn, source_ids=[SourceId(data.source_id)]):
             raise schemas.field_error("body", "source_id", "source not found")
         [submitted] = await queue.submit(conn, submissions=[_submission(data)], now=call.now)
-    if submitted.fate is Fate.INVALID:
+    if submitted.result is SubmitOutcome.INVALID:
         raise schemas.field_error("body", "url", submitted.reason or "cannot be fetched")
     return _result(submitted)
 
@@ -117,7 +117,7 @@ def _submission(given: schemas.SubmittedUrl) -> Submission:
 
 
 def _result(submitted: Submitted) -> schemas.SubmitResult:
-    return schemas.SubmitResult(url=submitted.url, result=submitted.fate, id=submitted.id, reason=submitted.reason)
+    return schemas.SubmitResult(url=submitted.url, result=submitted.result, id=submitted.id, reason=submitted.reason)
 
 
 async def _submit_batch(
@@ -127,7 +127,7 @@ async def _submit_batch(
     wanted = [SourceId(one.source_id) for one in items if isinstance(one, schemas.SubmittedUrl) and one.source_id]
     known = await list_labels(conn, source_ids=wanted) if wanted else {}
     checked = [
-        schemas.SubmitResult(url=one.url, result=Fate.INVALID, reason="source_id: source not found")
+        schemas.SubmitResult(url=one.url, result=SubmitOutcome.INVALID, reason="source_id: source not found")
         if isinstance(one, schemas.SubmittedUrl) and one.source_id and one.source_id not in known
         else one
         for one in items

@@ -34,7 +34,7 @@ async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime
         saved.append(one)
         # What the next record of the same article in this batch is compared with.
         stored[record.article_id] = Stored(plan.merged, one.duplicate_of, one.near_duplicate_of, one.version)
-        if plan.fate is not ContentChange.UNCHANGED:
+        if plan.change is not ContentChange.UNCHANGED:
             rows.append(_row(record, plan, one, now))
     if rows:
         await _write(conn, rows=rows)

@@ -12,7 +12,7 @@ from headwater.errors import InvalidUrl
 from headwater.frontier.decide import CRAWLED, POISON, band_of, priority_of, trap
 from headwater.frontier.keys import Located, UrlKey, locate, shortened
 from headwater.frontier.store.tables import KIND_LETTER, KIND_OF, ORIGIN_LETTER, UrlChanges, key_columns, write_counts
-from headwater.frontier.types import DEFAULTS, Fate, FrontierOptions, Origin, Submission, Submitted
+from headwater.frontier.types import DEFAULTS, FrontierOptions, Origin, Submission, SubmitOutcome, Submitted
 from headwater.hosts.arrays import alike, flags, letters, numbers, texts, times, uuids
 from headwater.hosts.store.due import wake_for_pages
 from headwater.hosts.types import Wake
@@ -52,11 +52,11 @@ async def add_uncounted(
     results, batch = merge(submissions, now, options, deleted)
     changes = UrlChanges()
     rows = await _add(conn, batch=batch, now=now, options=options) if batch else []
-    fates, aliases = _fates_of(rows, batch, changes)
-    for one, (fate, reason) in zip(batch, fates, strict=True):
-        key = None if fate is Fate.INVALID else one.located.key
+    outcomes, aliases = _outcomes_of(rows, batch, changes)
+    for one, (outcome, reason) in zip(batch, outcomes, strict=True):
+        key = None if outcome is SubmitOutcome.INVALID else one.located.key
         for position, number in enumerate(one.numbers):  # new for the first submission of a URL only
-            shown = Fate.KNOWN if key and position else fate
+            shown = SubmitOutcome.KNOWN if key and position else outcome
             results[number] = Submitted(submissions[number].url, shown, key, reason)
     if aliases and hops:
         targets = [one.at_target(to_url) for one, to_url in aliases]
@@ -99,13 +99,13 @@ def merge(
         try:
             located = locate(submission.url)
         except InvalidUrl as error:
-            results[number] = Submitted(submission.url, Fate.INVALID, reason=error.reason)
+            results[number] = Submitted(submission.url, SubmitOutcome.INVALID, reason=error.reason)
             continue
         reason = trap(located.canonical, origin=submission.origin, depth=submission.depth, options=options)
         if submission.source_id is not None and submission.source_id in deleted:
             reason = SOURCE_DELETED
         if reason is not None:
-            results[number] = Submitted(submission.url, Fate.INVALID, reason=reason)
+            results[number] = Submitted(submission.url, SubmitOutcome.INVALID, reason=reason)
             continue
         due_at = now if submission.not_before is None else max(now, submission.not_before)
         can_revive = submission.origin is Origin.FEED
@@ -146,29 +146,29 @@ def _positions_in_host(batch: Sequence[BatchUrl]) -> list[int | None]:
     return positions
 
 
-def _fates_of(
+def _outcomes_of(
     rows: Iterable[AddedRow], batch: Sequence[BatchUrl], changes: UrlChanges
-) -> tuple[list[tuple[Fate, str | None]], list[tuple[BatchUrl, str]]]:
-    """The result for each URL of a batch with its reason, and which of them are aliases of which URL."""
-    fates: list[tuple[Fate, str | None]] = [(Fate.KNOWN, None)] * len(batch)
+) -> tuple[list[tuple[SubmitOutcome, str | None]], list[tuple[BatchUrl, str]]]:
+    """The outcome for each URL of a batch with its reason, and which of them are aliases of which URL."""
+    outcomes: list[tuple[SubmitOutcome, str | None]] = [(SubmitOutcome.KNOWN, None)] * len(batch)
     aliases: list[tuple[BatchUrl, str]] = []
     for result, numbered, source_id, to_url in rows:
         if result == "queued":
             for number in numbered:
-                fates[number - 1] = Fate.QUEUED, None
+                outcomes[number - 1] = SubmitOutcome.QUEUED, None
             _count_queued([batch[number - 1] for number in sorted(numbered)], changes)
             continue
         position = numbered[0] - 1
         if result == "alias":
             aliases.append((batch[position], to_url))
         elif result == "full":
-            fates[position] = Fate.INVALID, "host_full"
+            outcomes[position] = SubmitOutcome.INVALID, "host_full"
         else:
             changes.wakes.append(_wake_for([batch[position]], 0))
             if result == "revived":
-                fates[position] = Fate.REVIVED, None
+                outcomes[position] = SubmitOutcome.REVIVED, None
                 changes.move(source_id, "d", "p")
-    return fates, aliases
+    return outcomes, aliases
 
 
 def _count_queued(queued: Sequence[BatchUrl], changes: UrlChanges) -> None:
@@ -270,12 +270,12 @@ async def _add(
             FROM looked WHERE (is_raised OR is_revived OR is_more)
                 AND frontier_url.shard = looked.shard AND frontier_url.host_id = looked.host_id
                 AND frontier_url.url_id = looked.url_id AND frontier_url.status = looked.status
-            RETURNING CASE WHEN is_revived THEN 'revived' ELSE 'known' END AS fate, looked.number,
+            RETURNING CASE WHEN is_revived THEN 'revived' ELSE 'known' END AS result, looked.number,
                 frontier_url.source_id
         )
         SELECT 'queued', coalesce(array_agg(number), '{}'), NULL, NULL FROM added JOIN looked USING (host_id, url_id)
         UNION ALL
-        SELECT fate, ARRAY[number], source_id, NULL FROM changed
+        SELECT result, ARRAY[number], source_id, NULL FROM changed
         UNION ALL
         SELECT CASE WHEN to_url IS NULL THEN 'full' ELSE 'alias' END, ARRAY[number], NULL, to_url
         FROM looked WHERE to_url IS NOT NULL OR (is_new AND is_full)

@@ -22,7 +22,7 @@ from headwater.db import Connection
 from headwater.errors import Invalid, UrlNotFound
 from headwater.frontier.retrying import RETRIED, retry_matching
 from headwater.frontier.store import changes, listing, queue
-from headwater.frontier.types import Fate, FrontierOptions, FrontierUrl, Origin, Status, Submission, UrlFilter
+from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Status, Submission, SubmitOutcome, UrlFilter
 from headwater.hosts.store.status import find_status, list_waiting
 from headwater.sources.store.sources import find_label, list_labels
 from headwater.types import PageCursor, SourceId
@@ -37,7 +37,11 @@ NAME_MAX = 255
 HOSTS_SHOWN = 20
 RETRY_PAGES = 5  # of a thousand URLs each, per step
 TEXT_MAX = 200
-RESULTS = {Fate.QUEUED: "is queued", Fate.KNOWN: "is already known", Fate.REVIVED: "was given up and is queued again"}
+RESULTS = {
+    SubmitOutcome.QUEUED: "is queued",
+    SubmitOutcome.KNOWN: "is already known",
+    SubmitOutcome.REVIVED: "was given up and is queued again",
+}
 NOTICE = "frontier-said"  # the element that shows messages
 
 
@@ -113,9 +117,9 @@ async def submit(call: Call, data: URLEncodedBody[FrontierForm]) -> Template | R
         if source_id and not await list_labels(conn, source_ids=[source_id]):
             raise Invalid("Source not found.")
         [submitted] = await queue.submit(conn, submissions=[submission], now=call.now)
-    if submitted.fate is Fate.INVALID:
+    if submitted.result is SubmitOutcome.INVALID:
         raise Invalid(f"This URL cannot be fetched: {submitted.reason}.")
-    return _notice(call, f"{submitted.url} {RESULTS[submitted.fate]}.")
+    return _notice(call, f"{submitted.url} {RESULTS[submitted.result]}.")
 
 
 @fragment(post, "/admin/frontier/retry", "Failed to retry", place=NOTICE, role=Role.SUPER_ADMIN)
