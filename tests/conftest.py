@@ -139,9 +139,10 @@ async def empty_conninfo(server_conninfo: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def database(conninfo: str, emptied_database: EmptiedDatabase) -> Database:
+async def database(conninfo: str) -> AsyncIterator[Database]:
     """The pool on an empty database."""
-    return await emptied_database.share(Database(conninfo, pool_size=5, wait=timedelta(seconds=5)))
+    async with Database(conninfo, pool_size=5, wait=timedelta(seconds=5)) as database:
+        yield database
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,14 @@
 """Databases for tests: made from a template, or one for all tests of a worker that is emptied after each."""
 
 import asyncio
-from typing import Any, LiteralString, Self
+from typing import LiteralString, Self
 from uuid import uuid4
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
-from psycopg_pool import AsyncConnectionPool
 
-from headwater.db import Connection, Database
+from headwater.db import Connection
 
 KEPT = "kept_for_tests"
 # Every catalogue in which something changes when a test changes more than rows. Statistics count too: a plan would
@@ -100,7 +99,6 @@ class EmptiedDatabase:
     def __init__(self, server: str, template: str) -> None:
         self._server = server
         self._template = template
-        self._pool: AsyncConnectionPool[Any] | None = None
 
     async def __aenter__(self) -> Self:
         await self._create()
@@ -113,16 +111,8 @@ class EmptiedDatabase:
     def conninfo(self) -> str:
         return make_conninfo(self._server, dbname=self._name)
 
-    async def share(self, database: Database) -> Database:
-        """Give it the connections that outlive a test: a new one would look up the whole schema again."""
-        if self._pool is None:
-            await database.__aenter__()
-            self._pool = database._pool
-        database._pool = self._pool
-        return database
-
     async def reset(self) -> None:
-        """Disconnect everyone who does not just wait in the pool, and remove what a test has left."""
+        """Disconnect everyone and remove what a test has left."""
         try:
             while await self._disconnect():
                 await asyncio.sleep(0.002)
@@ -137,11 +127,9 @@ class EmptiedDatabase:
 
     async def _disconnect(self) -> int:
         """How many others were connected. PostgreSQL itself would look only every 100 ms whether they are gone."""
-        idle = [conn.info.backend_pid for conn in self._pool._pool if not conn.closed] if self._pool else []
         cur = await self._conn.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL(%s)",
-            (idle,),
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         return cur.rowcount
 
@@ -153,9 +141,6 @@ class EmptiedDatabase:
         self._made = await self._fingerprint()
 
     async def _drop(self) -> None:
-        if self._pool is not None:
-            await self._pool.close()
-            self._pool = None
         await self._conn.close()
         await self._database.__aexit__()
 

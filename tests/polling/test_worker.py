@@ -50,6 +50,7 @@ pytestmark = pytest.mark.database
 HOUR = timedelta(hours=1)
 QUICK = replace(OPTIONS, timeout=timedelta(seconds=20), host_delay=timedelta(0))
 ENDLESS = {"silent", "drip"}
+IN_SHORT = {"default", "once"}  # of the policies; the others in `make soak`
 BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
 
 
@@ -106,7 +107,10 @@ def test_the_zoo_has_an_exhibit_for_every_class() -> None:
     assert {exhibit.expects for exhibit in EXHIBITS} == {"articles", *FailureClass}
 
 
-@pytest.fixture(scope="module", params=sorted(POLICIES))
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[] if name in IN_SHORT else pytest.mark.soak) for name in sorted(POLICIES)],
+)
 async def all_visited(
     request: pytest.FixtureRequest, sandbox: Sandbox, server_conninfo: str, template: str
 ) -> tuple[str, dict[str, Visited]]:

@@ -422,9 +422,9 @@ async def test_a_name_that_leads_nowhere_and_an_address_of_our_own_network_are_r
 
 
 async def test_nobody_waits_longer_than_was_said(world: World, site: Site) -> None:
-    async with inspectors(within=timedelta(milliseconds=1)) as make:
+    async with inspectors(within=timedelta(microseconds=1)) as make:
         hasty = make(world.database, world.clock)
-        with pytest.raises(InvalidProposal, match=r"respond within 0.001 s|cannot be fetched: no complete answer"):
+        with pytest.raises(InvalidProposal, match="cannot be fetched: no complete answer"):
             await submit(
                 world.database,
                 hasty,

@@ -15,7 +15,7 @@ from headwater_lab.zoo import Zoo
 from tests.flows.browser.person import CHROMIUM, PATIENCE_MS, Place, feed_line, open_page, register
 from tests.flows.browser.served import Served, serve_pages
 
-pytestmark = pytest.mark.database
+pytestmark = [pytest.mark.database, pytest.mark.soak]
 
 LIST = re.compile(r"/feeds(\?.*)?$")
 EDIT = re.compile(r"/feeds/[0-9a-f-]+/edit")
