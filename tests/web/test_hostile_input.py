@@ -368,9 +368,9 @@ async def test_no_hostile_value_breaks_any_route(world: World) -> None:
 @pytest.mark.parametrize("role", ["", "operator", *(role for role in Role if role is not Role.SUPER_ADMIN)])
 async def test_no_hostile_value_breaks_any_route_for_other_roles(role: str, world: World) -> None:
     broken: list[str] = []
-    for route in routes_of(world.app):
+    for number, route in enumerate(routes_of(world.app)):
         if role in (world.tokens if route.is_api else world.sessions):
-            for value in FEW:
+            for value in FEW[number % STEP :: STEP]:
                 query = urlencode(dict.fromkeys(route.query_names, value))
                 body = world.body(route, dict.fromkeys(route.body_names, value))
                 response = await world.ask(route, role, f"{route.at(world.ids)}?{query}", **body)
