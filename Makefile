@@ -31,7 +31,7 @@ soak: ## Run all tests again with what is long by nature, the database ones on P
 	@$(RUN) scripts/prometheus.py
 	@$(RUN) scripts/opensearch.py
 	@$(RUN) -m coverage erase
-	$(RUN) -m coverage run -m pytest -n 2 -m "soak or not database"
+	$(RUN) -m coverage run -m pytest -n 3 -m "soak or not database"
 	$(RUN) scripts/server_tests.py
 	@$(RUN) -m coverage combine --quiet
 	$(RUN) -m coverage report

@@ -286,7 +286,7 @@ def clean_environ() -> dict[str, str]:
 
 def run_pytest(url: str, arguments: Sequence[str]) -> int:
     """Run the marked tests under coverage; when interrupted, pytest gets 20 s to clean up."""
-    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-m", "database and not soak", "-n", "2"]
+    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-m", "database and not soak", "-n", "3"]
     command += arguments
     pytest = subprocess.Popen(command, env=clean_environ() | {"DATABASE_URL": url})
     try:

@@ -125,7 +125,7 @@ def test_nothing_that_a_feed_sends_runs(browser: Browser, place: Place, stand: N
 
         assert page.url.endswith("/account")  # still logged in
 
-    assert len(opened) >= len(TRIED)
+    assert len(opened) >= min(50, len(TRIED))
     assert seen == []
     assert ran == []
 
