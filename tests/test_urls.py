@@ -201,6 +201,23 @@ def test_a_site_is_the_registrable_domain_or_an_address_with_its_port(url: str, 
     assert site_of(url) == site
 
 
+BLOG_HOSTS = [
+    "beehiiv.com", "blog.jp", "blogfa.com", "canalblog.com", "cocolog-nifty.com", "dreamwidth.org", "exblog.jp",
+    "ghost.io", "hashnode.dev", "jimdofree.com", "livedoor.blog", "livejournal.com", "mataroa.blog", "medium.com",
+    "micro.blog", "neocities.org", "over-blog.com", "posthaven.com", "prose.sh", "squarespace.com", "substack.com",
+    "svbtle.com", "tistory.com", "tumblr.com", "typepad.com", "weebly.com", "wordpress.com", "write.as",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", BLOG_HOSTS)
+def test_each_blog_of_a_blog_host_is_a_site(host: str) -> None:
+    assert site_of(f"https://ada.{host}/feed") == site_of(f"https://www.ada.{host}/feed") == f"ada.{host}"
+
+
+def test_a_name_that_has_no_spelling_in_unicode_has_a_site() -> None:
+    assert site_of("https://www.xn--fa-hia.de/feed") == "xn--fa-hia.de"
+
+
 @given(st.text())
 def test_any_url_has_a_site(text: str) -> None:
     try:
