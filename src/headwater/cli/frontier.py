@@ -65,7 +65,7 @@ async def submit(
     for one in results:
         text = f"{one.result:8} {output.without_controls(one.url)}{f': {one.reason}' if one.reason else ''}"
         print_result({"url": one.url, "result": one.result, "id": one.id, "reason": one.reason}, text, as_json=as_json)
-    exit_failed(any(result.result is SubmitOutcome.INVALID for result in results))
+    exit_failed(any(one.result is SubmitOutcome.INVALID for one in results))
 
 
 @frontier_app.command("import")

@@ -81,11 +81,11 @@ class UrlImporter:
             good = [(line, made) for line, made in asked if isinstance(made, Submission)]
             results = await queue.submit(conn, submissions=[made for _, made in good], now=self.clock())
         problems += [made for _, made in asked if isinstance(made, BadLine)]
-        for (line, _), result in zip(good, results, strict=True):
-            if result.result is SubmitOutcome.INVALID:
-                problems.append(BadLine(line.line, line.url, result.reason or "invalid"))
+        for (line, _), one in zip(good, results, strict=True):
+            if one.result is SubmitOutcome.INVALID:
+                problems.append(BadLine(line.line, line.url, one.reason or "invalid"))
             else:
-                self.counts.results[result.result] += 1
+                self.counts.results[one.result] += 1
         for problem in sorted(problems, key=lambda problem: problem.line):
             self.counts.note(problem)
 

@@ -112,7 +112,7 @@ def _log_unreachable(robots: Robots, **fields: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PageRequests:
-    """Pages for users, as robots.txt and their hosts allow. Without a database, `turns` is None: there is no clock."""
+    """Pages for users, as robots.txt and their hosts allow. Without a database `turns` is None: hosts have no delay."""
 
     client: Client
     turns: Turns | None
@@ -158,14 +158,13 @@ async def _get(client: Client, gate: Gate, turn: Turn | None, url: str, **limits
         if not (await gate.rules(robots)).allow(address):
             raise FetchError(address, FetchFailure.BLOCKED, f"robots.txt disallows {address}")
 
-    async def hop(address: str) -> None:
-        if turn is not None:
-            await turn.hop(address)
-        await allow(address)
-        if turn is not None:
-            await turn.to(address)
-
     await allow(url)
     if turn is None:
-        return await client.get(url, turn=hop, **limits)
+        return await client.get(url, turn=allow, **limits)
+
+    async def hop(address: str) -> None:
+        await turn.hop(address)
+        await allow(address)
+        await turn.to(address)
+
     return await turn.ask(client.get, url, turn=hop, **limits)

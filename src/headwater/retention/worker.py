@@ -52,6 +52,7 @@ REPAIRED_EVERY_S = 300.0
 LOGGED_EVERY_S = 3600.0
 LONGEST_FETCH_WAIT = timedelta(days=32)
 LONGEST_RUN = timedelta(days=2)
+LATEST_LISTED = timedelta(days=3)  # after now; a time beyond it was set by a clock that was ahead
 
 
 class RemoveBefore(Protocol):
@@ -286,7 +287,8 @@ async def repair_schedules(
         await facts.repair_schedules(conn, now=now)
         await store.repair_schedule(conn, now=now, latest=now + options.every + LONGEST_RUN)
     async with database.as_system() as conn:
-        await records.repair_times(conn, now=now)
-        await marks.repair_read_until(conn, now=now)
+        latest = now + LATEST_LISTED
+        await records.repair_times(conn, now=now, latest=latest)
+        await marks.repair_read_until(conn, now=now, latest=latest)
     if feeds or hosts or waiting:
         log.warning("schedules repaired", feeds=feeds, hosts=hosts, waiting=waiting)

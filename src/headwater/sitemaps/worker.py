@@ -125,7 +125,7 @@ class SitemapReader:
         if again:
             await changes.retry(conn, ids=list(again.values()), now=now)
         pairs = zip(wanted, results, strict=True)
-        new = [one.kind for one, result in pairs if result.result is SubmitOutcome.QUEUED or result.url in again]
+        new = [one.kind for one, queued in pairs if queued.result is SubmitOutcome.QUEUED or queued.url in again]
         if source is not None and (requests := new.count(PageKind.SITEMAP)):
             await store.spend(conn, source_id=source.id, now=now, requests=requests)
         return len(new)

@@ -112,7 +112,7 @@ class Spider:
         if not wanted:
             return 0
         results = await queue.submit(conn, submissions=wanted, now=now, options=self._frontier_options)
-        queued = sum(result.result is SubmitOutcome.QUEUED for result in results)
+        queued = sum(one.result is SubmitOutcome.QUEUED for one in results)
         if source is not None and queued:
             await store.spend(conn, source_id=source.id, now=now, pages=queued)
         return queued

@@ -248,15 +248,12 @@ def _as_known(one: ListedEntry, known: tuple[bytes, str, bool] | None) -> Listed
     return one._replace(article=replace(one.article, url_key=key, url=url, is_own=is_own))
 
 
-async def repair_times(conn: Connection, *, now: datetime) -> None:
+async def repair_times(conn: Connection, *, now: datetime, latest: datetime) -> None:
     """Articles that a clock that was ahead listed in the future would stay first in lists until then."""
-    articles = "UPDATE articles SET seen_at = %(now)s WHERE listed_at > %(now)s::timestamptz + interval '3 days'"
-    links = """
-        UPDATE article_sources SET seen_at = %(now)s, listed_at = %(now)s
-        WHERE listed_at > %(now)s::timestamptz + interval '3 days'
-    """
-    await conn.execute(articles, {"now": now})
-    await conn.execute(links, {"now": now})
+    articles = "UPDATE articles SET seen_at = %(now)s WHERE listed_at > %(latest)s"
+    links = "UPDATE article_sources SET seen_at = %(now)s, listed_at = %(now)s WHERE listed_at > %(latest)s"
+    await conn.execute(articles, {"now": now, "latest": latest})
+    await conn.execute(links, {"now": now, "latest": latest})
 
 
 async def lock(conn: Connection, *, ids: Sequence[ArticleId]) -> dict[ArticleId, str]:

@@ -69,12 +69,10 @@ async def mark_all_read(conn: Connection, *, feed: UUID | None, category: str | 
     await conn.execute(statement, {"feed": feed, "category": category, "until": until})
 
 
-async def repair_read_until(conn: Connection, *, now: datetime) -> None:
+async def repair_read_until(conn: Connection, *, now: datetime, latest: datetime) -> None:
     """Where a clock that was ahead set it: all that is listed until then would count as read."""
-    statement = """
-        UPDATE subscriptions SET read_until = %(now)s WHERE read_until > %(now)s::timestamptz + interval '3 days'
-    """
-    await conn.execute(statement, {"now": now})
+    statement = "UPDATE subscriptions SET read_until = %(now)s WHERE read_until > %(latest)s"
+    await conn.execute(statement, {"now": now, "latest": latest})
 
 
 async def mark_above_read(
