@@ -146,8 +146,8 @@ def free_port() -> int:
 
 @embedded_only
 def test_a_killed_database_is_survived(headwater: Headwater) -> None:
-    """The whole database goes under a running Headwater: pages answer 503 at most, then 200, and the stages go on."""
-    with headwater.start("up", HEADWATER_POLL_INTERVAL="1s", HEADWATER_DATABASE_WAIT="500ms") as up:
+    """The whole database goes under a running Headwater: pages answer 503, then 200 again, and the stages go on."""
+    with headwater.start("up", HEADWATER_POLL_INTERVAL="1s", HEADWATER_DATABASE_WAIT="100ms") as up:
         up.get("/")
         headwater.run("source", "add", "http://nothing.invalid/feed", "--later")
         polls = wait_for(lambda: polls_told(up.get("/metrics")[1]), up)
@@ -155,15 +155,14 @@ def test_a_killed_database_is_survived(headwater: Headwater) -> None:
         assert killed is not None
 
         os.kill(killed, signal.SIGKILL)
-        # No 503 where the next server was there within the wait for a connection.
-        statuses: list[int] = []
+        statuses: list[int] = []  # a backend that has not noticed yet may still answer the first
         wait_for(lambda: statuses.append(up.get("/")[0]) or postmaster_of(headwater) not in {None, killed}, up)
         wait_for(lambda: statuses.append(up.get("/")[0]) or statuses[-1] == 200, up)
         wait_for(lambda: polls_told(up.get("/metrics")[1]) > polls, up)
         code = up.stop()
         said = up.output
 
-    assert set(statuses) <= {503, 200}
+    assert set(statuses) == {503, 200}
     assert "Traceback" not in said
     assert code == 0
     assert processes_of(headwater.folder) == []

@@ -1,4 +1,4 @@
-"""Grouping, outcomes_of and waits: tables, no index."""
+"""Grouping, outcomes and waits: tables, no index."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -61,10 +61,10 @@ def test_what_a_result_means(item: ItemResult, expected: object) -> None:
 
 
 def test_a_reason_is_cut_to_a_length_that_can_be_read() -> None:
-    told = outcome_of(ItemResult(400, "odd", "x" * 10_000))
+    outcome = outcome_of(ItemResult(400, "odd", "x" * 10_000))
 
-    assert isinstance(told, Reject)
-    assert len(told.reason) == 500
+    assert isinstance(outcome, Reject)
+    assert len(outcome.reason) == 500
 
 
 def test_a_refusal_of_everything_is_the_documents_fault_only_when_it_says_so() -> None:

@@ -21,7 +21,6 @@ from tests.flows.browser.person import (
     register,
     state_of,
 )
-from tests.soak import IS_SOAK
 
 pytestmark = pytest.mark.soak
 AXE = Axe()
@@ -113,16 +112,12 @@ def test_on_paper_an_article_is_only_the_article(reader: Page) -> None:
 
 
 def faults_of(page: Page) -> list[str]:
-    """What axe finds in a wide and light window; `make soak` looks in the dark and on a phone as well.
-
-    The dark changes nothing but colours, and the colours are the same on a phone.
-    """
+    """What axe finds in every look. The dark changes nothing but colours, and the colours are the same on a phone."""
     found = _violations(page, "light")
-    if IS_SOAK:
-        with colored(page, "dark"):
-            found += _violations(page, "dark", "color-contrast", "link-in-text-block")
+    with colored(page, "dark"):
+        found += _violations(page, "dark", "color-contrast", "link-in-text-block")
     page.set_viewport_size(PHONE)
-    found += _violations(page, "phone") if IS_SOAK else []
+    found += _violations(page, "phone")
     found += [f"{page.url} is {more} pixels wider than a phone"] if (more := overflow_of(page)) else []
     page.set_viewport_size(WIDE)
     return found
