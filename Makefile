@@ -22,7 +22,7 @@ demo: ## Run Headwater against a small synthetic web; needs no internet
 test: ## Run the tests; a few minutes
 	@$(PREPARE) --dev
 	@$(RUN) scripts/browser.py
-	$(RUN) -m pytest -n 3 -m "not soak"
+	$(RUN) -m pytest -n 4 -m "not soak"
 
 soak: export SOAK = 1
 soak: ## Run all tests again with what is long by nature, the database ones on PostgreSQL 15, and show the coverage
