@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from headwater.db import Connection, Database, WriteBatch
 from headwater.errors import HeadwaterError, HostBusy, Unavailable
 from headwater.frontier.store import queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission
-from headwater.hosts.breaker import HostDecision
+from headwater.hosts.breaker import REFUSED, HostDecision
 from headwater.hosts.decide import delay_of, pace_after, wait_of
 from headwater.hosts.keys import host_id_of
 from headwater.hosts.outage import OURS, OUTAGE_PROBE, OUTAGE_SITES, OUTAGE_WINDOW, OutageDetector, OutageReporter
@@ -66,6 +66,16 @@ class _Done:
     @property
     def site(self) -> str:
         return self.asked.outcome.feed.site if isinstance(self.asked.outcome, Polled) else ""
+
+    def concerns_host(self, working: Collection[str]) -> bool:
+        """Whether the outcome says something about the feed's host: not if another host failed, to which it redirects,
+        nor if the feed was never read while others of the host work. Users enter any URL, dead ones and odd ports."""
+        outcome, host = self.asked.outcome, self.feed.host
+        if self.is_outage or not isinstance(outcome, PollFailed):
+            return not self.is_outage
+        is_elsewhere = outcome.url is not None and host_of(outcome.url) != host
+        is_unproven = self.feed.state.last_full_at is None and outcome.kind not in REFUSED and host in working
+        return not (is_elsewhere or is_unproven)
 
 
 class Poller:
@@ -285,7 +295,9 @@ class Poller:
             wakes: list[Wake] = []
             if found:
                 _, wakes = await queue.add(conn, submissions=found, now=now, options=self._frontier_options)
-            reports = [_decided(done, kept.get(done.feed.source_id), self._options) for done in batch]
+            failed = {done.feed.host for done in batch if isinstance(done.asked.outcome, PollFailed)}
+            working = await results.find_working_hosts(conn, hosts=sorted(failed)) if failed else ()
+            reports = [_decided(done, kept.get(done.feed.source_id), self._options, working) for done in batch]
             overtaken = await results.write_results(conn, reports=reports)
             for report in (report for report in reports if report.source_id in overtaken):
                 await results.add_count(conn, source_id=report.source_id, articles=report.new_links)
@@ -331,7 +343,7 @@ def _released(done: _Done, report: PollReport, options: PollingOptions) -> FeedR
     return FeedRelease(release, report.host.state, feed.source_id)
 
 
-def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> PollReport:
+def _decided(done: _Done, kept: Kept | None, options: PollingOptions, working: Collection[str]) -> PollReport:
     kept = kept or Kept(0, 0)
     feed, outcome = done.feed, done.asked.outcome
     if isinstance(outcome, Polled) and kept.linked:
@@ -339,7 +351,7 @@ def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> PollRep
         missed = feed.state.last_full_at is not None and kept.linked == len(done.articles)
         outcome = replace(outcome, new=kept.linked, missed=missed)
     host = HostDecision(feed.host_state)
-    if not done.is_outage:
+    if done.concerns_host(working):
         host = decide_host(feed.host_state, feed.source_id, outcome, done.policy, done.at)
     if done.is_outage:
         decision = decide_outage(feed.state, done.at)

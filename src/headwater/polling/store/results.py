@@ -93,6 +93,19 @@ async def find_existing(conn: Connection, *, source_ids: Sequence[SourceId]) -> 
     return set(await fetch_column(conn, statement, {"ids": list(source_ids)}))
 
 
+async def find_working_hosts(conn: Connection, *, hosts: Sequence[str]) -> set[str]:
+    """Which of these hosts have a feed whose last poll succeeded."""
+    statement = """
+        SELECT host FROM unnest(%(hosts)s::text[]) AS given (host)
+        WHERE EXISTS (
+            SELECT FROM feed_state
+            WHERE feed_state.host = given.host AND last_full_at IS NOT NULL AND consecutive_errors = 0
+                AND off_at IS NULL
+        )
+    """
+    return set(await fetch_column(conn, statement, {"hosts": list(hosts)}))
+
+
 async def reenable(conn: Connection, *, source_ids: Sequence[SourceId], reason: str, next_poll_at: datetime) -> None:
     """Enable feeds that were disabled for this reason by mistake, as if those polls had not happened."""
     statement = """
