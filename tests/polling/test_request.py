@@ -5,9 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.net import Client
+from headwater.net import Client, Response
+from headwater.net.types import Hop
 from headwater.polling.policy import policy_named
-from headwater.polling.request import FeedRequests
+from headwater.polling.request import FeedRequests, moved_to
 from headwater.polling.types import Polled, PollFailed, PollOutcome
 from headwater.sandbox import Sandbox
 from tests.clock import MovableClock
@@ -55,3 +56,26 @@ async def test_a_type_that_is_no_text_is_no_feed_for_who_asks_for_xml(sandbox: S
     assert isinstance(strict, PollFailed)
     assert (strict.kind, strict.detail) == ("not_a_feed", "Its Content-Type is text/??html, not XML.")
     assert isinstance(lenient, Polled)
+
+
+@pytest.mark.parametrize(
+    ("hops", "expected"),
+    [
+        ([], None),
+        ([(301, "https://a.example/feed")], "https://a.example/end"),
+        ([(302, "https://a.example/feed")], None),
+        ([(308, "https://b.example/feed")], "https://a.example/end"),
+        ([(301, "https://a.example/feed"), (302, "https://b.example/feed")], "https://b.example/feed"),
+        ([(301, "https://b.example/feed"), (301, "https://c.example/feed")], "https://a.example/end"),
+        ([(301, "https://a.example/feed"), (301, "https://www.a.example/feed")], "https://a.example/end"),
+        # An open redirect of a.example, and a feed of b.example that redirects back.
+        ([(301, "https://a.example/go?to=b.example"), (301, "https://b.example/feed")], None),
+        ([(308, "https://www.a.example//b.example/feed"), (301, "https://b.example/feed")], None),
+    ],
+)
+def test_a_permanent_redirect_is_a_move_unless_it_comes_back_from_another_site(
+    hops: list[tuple[int, str]], expected: str | None
+) -> None:
+    response = Response("https://a.example/end", 200, {}, b"", tuple(Hop(*hop) for hop in hops))
+
+    assert moved_to(response) == expected

@@ -24,7 +24,7 @@ from headwater.polling.types import (
 )
 from headwater.sandbox import Overrun, Sandbox
 from headwater.types import Clock
-from headwater.urls import host_of
+from headwater.urls import host_of, site_of
 
 ACCEPT = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5"
@@ -106,10 +106,13 @@ def request_headers(feed: ClaimedFeed, now: datetime) -> Mapping[str, str]:
 
 
 def moved_to(response: Response) -> str | None:
-    """The new URL of the feed: the target of the permanent redirects that come first."""
+    """The new URL of the feed: the target of the permanent redirects that come first. None if they lead back to its
+    site from another one: by an open redirect, that one could list articles in the name of the site."""
     first = list(takewhile(lambda hop: hop.status in PERMANENT_REDIRECTS, response.hops))
-    urls = [*(hop.url for hop in response.hops), response.url]
-    return urls[len(first)] if first else None
+    urls = [*(hop.url for hop in response.hops), response.url][: len(first) + 1]
+    sites = [site_of(url) for url in urls]
+    is_detour = sites[0] == sites[-1] and len(set(sites)) > 1
+    return urls[-1] if first and not is_detour else None
 
 
 def _storable(header: str | None) -> str | None:
