@@ -9,7 +9,7 @@ import pytest
 
 from headwater.accounts.access import Access, LoggedIn
 from headwater.accounts.bearers import Bearers, make_token
-from headwater.accounts.changes import change_role, give_email, give_password, lock_logged_in, sign_out
+from headwater.accounts.changes import change_role, give_email, give_password, lock_logged_in, remove_account, sign_out
 from headwater.accounts.external import ExternalAccounts
 from headwater.accounts.store import sessions, tokens, users
 from headwater.accounts.types import AccountOptions, Identity, Role, SessionRow, User, Visitor
@@ -131,6 +131,27 @@ async def test_a_changed_email_ends_mailed_links_and_tells_the_old_address(accou
     assert (notice.email, notice.subject) == ("ada@example.com", "Your Headwater email was changed")
     assert "lovelace@example.com" in notice.text
     assert "headwater user email" in notice.text
+
+
+@pytest.mark.parametrize("by_operator", [False, True])
+async def test_a_thief_who_registers_the_old_email_and_deletes_that_account_stops_no_notice(
+    account: Account, *, by_operator: bool
+) -> None:
+    access, database, clock = account.access, account.database, account.clock
+    await access.ask_for_email(account.user, "thief@example.com", PASSWORD)
+    await access.confirm(token_in((await collect(database, clock))[0]))
+    other = await access.register("ada@example.com", "the thief's own one", THIEF)
+    assert isinstance(other, LoggedIn)
+    await access.ask_for_reset("ada@example.com", THIEF)
+
+    if by_operator:
+        async with database.as_system() as conn:
+            await remove_account(conn, email="ada@example.com")
+    else:
+        await access.delete_account(other.user, "the thief's own one")
+
+    emails = [(one.email, one.subject) for one in await collect(database, clock)]
+    assert emails == [("ada@example.com", "Your Headwater email was changed")]
 
 
 async def test_the_operator_gives_a_stolen_account_its_email_back(account: Account) -> None:

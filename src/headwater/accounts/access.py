@@ -259,7 +259,7 @@ class Access:
         async with self._database.as_system() as conn:
             await changes.require_other_administrator(conn, user_id=user.id)  # first: it locks accounts in one order
             held = await changes.lock_unchanged(conn, found)
-            await mail.drop_all(conn, email_key=email_key(held.email))
+            await mail.drop_requested(conn, email_key=email_key(held.email))
             await users.remove(conn, user_id=held.id)
 
     async def _check(self, user: User, password: str, session: SessionRow | None) -> Credentials:

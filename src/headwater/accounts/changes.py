@@ -207,6 +207,6 @@ async def remove_account(conn: Connection, *, email: str) -> User:
     """Delete a user and everything they own. Raises NotFound, LastAdministrator."""
     user = await find_account(conn, email)
     await require_other_administrator(conn, user_id=user.id)
-    await mail.drop_all(conn, email_key=email_key(user.email))
+    await mail.drop_requested(conn, email_key=email_key(user.email))
     await users.remove(conn, user_id=user.id)
     return user

@@ -69,8 +69,11 @@ async def oldest_ready(conn: Connection, *, now: datetime) -> datetime | None:
     return await fetch_value(conn, "SELECT min(ready_at) FROM outgoing_mail WHERE ready_at <= %(now)s", {"now": now})
 
 
-async def drop_all(conn: Connection, *, email_key: str) -> None:
-    await conn.execute("DELETE FROM outgoing_mail WHERE email_key = %(email_key)s", {"email_key": email_key})
+async def drop_requested(conn: Connection, *, email_key: str) -> None:
+    """Delete what was requested for an email. The rest belongs to accounts and is deleted with them: a notice to the
+    old email of another account stays."""
+    statement = "DELETE FROM outgoing_mail WHERE email_key = %(email_key)s AND user_id IS NULL"
+    await conn.execute(statement, {"email_key": email_key})
 
 
 async def drop_links(conn: Connection, *, user_id: UserId, email_key: str) -> None:
