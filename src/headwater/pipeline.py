@@ -21,6 +21,7 @@ from headwater.fetching.types import FetchingOptions
 from headwater.fetching.worker import Fetcher
 from headwater.frontier.types import FrontierOptions
 from headwater.hosts.outage import OutageDetector
+from headwater.hosts.robots_cache import PageRequests
 from headwater.hosts.turns import Turns
 from headwater.net import Client
 from headwater.net.mail import Mailer
@@ -111,8 +112,11 @@ def make_poller(tools: Tools) -> Poller:
 
 
 def _make_rediscovery_worker(tools: Tools) -> RediscoveryWorker:
-    turns, max_bytes = make_turns(tools), tools.options.polling.max_bytes
-    return RediscoveryWorker(tools.database, tools.client, tools.sandbox, tools.clock, turns, max_bytes=max_bytes)
+    turns, options = make_turns(tools), tools.options
+    limits = options.fetching
+    pages = PageRequests(tools.client, turns, tools.clock, limits.robot, limits.crawl_delay_max)
+    max_bytes = options.polling.max_bytes
+    return RediscoveryWorker(tools.database, pages, tools.sandbox, tools.clock, turns, max_bytes=max_bytes)
 
 
 def _make_fetcher(tools: Tools) -> Fetcher:

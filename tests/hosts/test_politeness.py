@@ -15,6 +15,7 @@ from headwater.errors import HostBusy
 from headwater.fetching.worker import Fetcher
 from headwater.frontier.store import queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission
+from headwater.hosts.robots_cache import PageRequests
 from headwater.hosts.turns import USER_WAIT, Turns
 from headwater.net import Client
 from headwater.polling.worker import Poller
@@ -111,15 +112,16 @@ async def repeat(times: int, ask: Callable[[], Awaitable[object]]) -> None:
 
 async def test_everything_at_once_on_one_host_keeps_its_delay(askers: Askers) -> None:
     async with Zoo() as zoo:
-        feed = zoo.url("h1.crowd", "/feed/0.xml")
         sources = [await askers.follow(zoo.url("h1.crowd", f"/feed/{number}.xml")) for number in range(3)]
         await askers.queue(*(zoo.url("h1.crowd", f"/article/{number}.html") for number in range(20)))
         inspector = Inspector(askers.client, askers.sandbox, askers.turns, max_bytes=1_000_000)
 
         async def search() -> None:
             async with askers.turns.borrow(wait=USER_WAIT) as turn:
+                pages = PageRequests(askers.client, askers.turns, utc_now, "test", timedelta(seconds=30))
+                front = zoo.url("h1.crowd", "/")
                 await discover(
-                    askers.client, askers.sandbox, feed, within=timedelta(seconds=9), max_bytes=1_000_000, turn=turn
+                    pages, askers.sandbox, front, within=timedelta(seconds=9), max_bytes=1_000_000, turn=turn
                 )
 
         story = zoo.url("h1.crowd", "/article/1.html")

@@ -14,7 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import InvalidUrl
+from headwater.feeds import parse_feed
+from headwater.hosts.robots_cache import PageRequests
 from headwater.net import Client, Response
+from headwater.runtime import utc_now
 from headwater.sandbox import Sandbox
 from headwater.sources.discovery import MAX_REQUESTS, Discovery, discover
 from headwater.sources.page_links import MAX_LINKS, PAGE_BYTES, Candidate, feed_links, links_of
@@ -269,13 +272,20 @@ async def client() -> AsyncIterator[Client]:
 @pytest.fixture(scope="module")
 async def sandbox() -> AsyncIterator[Sandbox]:
     async with Sandbox(processes=1, time_limit=timedelta(seconds=10), memory_limit=1_000_000_000) as sandbox:
+        await sandbox.run(parse_feed, rss("Ready").encode(), url=PAGE)  # its process has started
         yield sandbox
+
+
+def requests(client: Client) -> PageRequests:
+    return PageRequests(client, None, utc_now, "test", timedelta(seconds=30))
 
 
 @pytest.fixture
 def look(client: Client, sandbox: Sandbox) -> Look:
     def look(url: str) -> Awaitable[Discovery]:
-        return discover(client, sandbox, url, within=timedelta(seconds=3), max_bytes=2_000_000, pause=NO_PAUSE)
+        return discover(
+            requests(client), sandbox, url, within=timedelta(seconds=3), max_bytes=2_000_000, pause=NO_PAUSE
+        )
 
     return look
 
@@ -287,11 +297,12 @@ def rss(title: str, entries: int = 3, more: str = "", link: str = "/") -> str:
 
 @asynccontextmanager
 async def site(pages: dict[str, str | web.Response]) -> AsyncIterator[tuple[str, list[str]]]:
-    """A site on loopback, and the paths it was asked for."""
+    """A site on loopback, and the paths it was asked for, without robots.txt."""
     asked: list[str] = []
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
-        asked.append(request.path_qs)
+        if request.path != "/robots.txt":
+            asked.append(request.path_qs)
         page = pages.get(request.path_qs)
         if isinstance(page, web.Response):
             return page
@@ -422,7 +433,8 @@ async def test_where_there_is_no_feed_it_tells_what_was_tried(
     assert discovery.tried[0].url == zoo.url(host, path)
     assert reason in {None, discovery.tried[0].reason}
     assert {*COMMON_PATHS} <= {tried.url.rpartition(str(zoo.port))[2] for tried in discovery.tried}
-    assert len(zoo.visits) == len(discovery.tried) <= MAX_REQUESTS
+    asked = [visit for visit in zoo.visits if visit.path != "/robots.txt"]
+    assert len(asked) == len(discovery.tried) <= MAX_REQUESTS
 
 
 @pytest.mark.parametrize(
@@ -440,7 +452,7 @@ async def test_where_there_is_no_feed_it_tells_what_was_tried(
 )
 async def test_a_host_that_is_never_asked_is_refused_once(typed: str, reason: str, sandbox: Sandbox) -> None:
     async with Client(user_agent="Test/1", allow_loopback=True, resolve={"inside.test": "10.0.0.2"}) as client:
-        discovery = await discover(client, sandbox, typed, within=timedelta(seconds=20), max_bytes=1_000)
+        discovery = await discover(requests(client), sandbox, typed, within=timedelta(seconds=20), max_bytes=1_000)
 
     assert discovery.found == ()
     assert [(tried.how, tried.reason) for tried in discovery.tried] == [("itself", reason)]
@@ -621,11 +633,11 @@ async def test_requests_to_a_host_come_one_at_a_time_and_apart(zoo: Zoo, client:
     pause = timedelta(milliseconds=60)
 
     await discover(
-        client, sandbox, zoo.url("mover", "/"), within=timedelta(seconds=5), max_bytes=1_000_000, pause=pause
+        requests(client), sandbox, zoo.url("mover", "/"), within=timedelta(seconds=5), max_bytes=1_000_000, pause=pause
     )
 
     visits = zoo.visits_to("mover")
-    assert len(visits) == 3
+    assert len(visits) == 4
     assert all(later.at - (earlier.ended_at or later.at) >= 0.055 for earlier, later in pairwise(visits))
 
 
@@ -638,7 +650,7 @@ async def test_a_search_never_takes_longer_than_it_may(client: Client, sandbox: 
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     discovery = await discover(
-        client,
+        requests(client),
         sandbox,
         f"http://127.0.0.1:{runner.addresses[0][1]}/",
         within=timedelta(seconds=1),
@@ -656,8 +668,46 @@ async def test_what_was_found_before_the_time_was_up_is_kept(zoo: Zoo, client: C
     page = "".join(f"<link {RSS} href={href}>" for href in ("/feed", *slow))
     async with site({"/": page, "/feed": rss("Boats")}) as (base, _):
         discovery = await discover(
-            client, sandbox, base, within=timedelta(seconds=0.6), max_bytes=100_000, pause=NO_PAUSE
+            requests(client), sandbox, base, within=timedelta(seconds=0.6), max_bytes=100_000, pause=NO_PAUSE
         )
 
     assert [feed.title for feed in discovery.found] == ["Boats"]
     assert len(discovery.tried) == 3
+
+
+async def test_a_page_that_robots_txt_disallows_is_not_read_and_feeds_still_are(look: Look) -> None:
+    pages: dict[str, str | web.Response] = {
+        "/robots.txt": "User-agent: *\nDisallow: /",
+        "/": f"<link {RSS} href=/hidden>",
+        "/hidden": rss("Hidden"),
+        "/feed": rss("Boats"),
+    }
+    async with site(pages) as (base, asked):
+        discovery = await look(base)
+        itself = await look(f"{base}/feed")
+
+    assert asked == ["/feed", "/feed"]
+    assert [feed.title for feed in (*discovery.found, *itself.found)] == ["Boats", "Boats"]
+    assert [tried.reason for tried in discovery.tried] == [f"Robots.txt disallows {base}/."]
+
+
+async def test_a_redirect_to_a_page_that_robots_txt_disallows_is_not_followed(look: Look) -> None:
+    pages: dict[str, str | web.Response] = {
+        "/robots.txt": "User-agent: *\nDisallow: /private",
+        "/blog": web.Response(status=302, headers={"Location": "/private/blog"}),
+        "/private/blog": f"<link {RSS} href=/hidden>",
+    }
+    async with site(pages) as (base, asked):
+        await look(f"{base}/blog")
+
+    assert "/private/blog" not in asked
+    assert "/" in asked
+
+
+async def test_no_page_of_a_host_whose_robots_txt_is_broken_is_read(look: Look) -> None:
+    async with site({"/robots.txt": web.Response(status=500), "/rss": rss("Boats")}) as (base, asked):
+        discovery = await look(f"{base}/news")
+
+    assert asked[-1] == "/rss"
+    assert not {"/", "/news"} & set(asked)
+    assert [feed.title for feed in discovery.found] == ["Boats"]

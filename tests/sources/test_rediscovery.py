@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.db import Database
+from headwater.hosts.robots_cache import PageRequests
 from headwater.hosts.turns import Turns
 from headwater.net import Client
 from headwater.sandbox import Sandbox
@@ -25,7 +26,8 @@ async def worker(database: Database, clock: MovableClock) -> AsyncIterator[Redis
         Sandbox(processes=1, time_limit=timedelta(seconds=10), memory_limit=1_000_000_000) as sandbox,
     ):
         turns = Turns(database, clock, delay=timedelta(0), lease=timedelta(minutes=1))
-        yield RediscoveryWorker(database, client, sandbox, clock, turns, max_bytes=1_000_000)
+        pages = PageRequests(client, turns, clock, "test", timedelta(seconds=30))
+        yield RediscoveryWorker(database, pages, sandbox, clock, turns, max_bytes=1_000_000)
 
 
 async def search(database: Database, worker: RediscoveryWorker) -> list[Suggestion]:

@@ -9,8 +9,9 @@ import typer
 from headwater.cli.options import AsJson
 from headwater.cli.output import err, print_json, print_table, print_text, stamp
 from headwater.cli.terminal import exit_failed, load_quietly, run
+from headwater.hosts.robots_cache import PageRequests
 from headwater.hosts.turns import USER_WAIT
-from headwater.runtime import open_client, open_sandbox, open_turns
+from headwater.runtime import open_client, open_sandbox, open_turns, options_of, utc_now
 from headwater.settings import Settings
 from headwater.sources import discovery
 from headwater.sources.discovery import Discovery
@@ -50,5 +51,6 @@ async def _discover(settings: Settings, url: str) -> Discovery:
         open_turns(settings) as turns,
         turns.borrow(wait=USER_WAIT) if turns else nullcontext() as turn,
     ):
-        most = settings.poll_max_bytes
-        return await discovery.discover(client, sandbox, url, within=WITHIN, max_bytes=most, turn=turn)
+        fetching, most = options_of(settings).fetching, settings.poll_max_bytes
+        pages = PageRequests(client, turns, utc_now, fetching.robot, fetching.crawl_delay_max)
+        return await discovery.discover(pages, sandbox, url, within=WITHIN, max_bytes=most, turn=turn)

@@ -28,6 +28,7 @@ QUICKLY_READ = 20_000  # characters: a longer robots.txt is parsed in a thread
 NO_ROBOTS = frozenset({FetchFailure.REDIRECT_LOOP, FetchFailure.BLOCKED})
 
 Peek = Callable[[str], Awaitable[Response]]
+Ask = Callable[..., Awaitable[Response]]
 
 
 class Closed(Exception):
@@ -36,6 +37,13 @@ class Closed(Exception):
     def __init__(self, robots: Robots) -> None:
         super().__init__(f"{robots.origin}/robots.txt cannot be read; until it can, no page is fetched.")
         self.robots = robots
+
+
+class Disallowed(FetchError):
+    """robots.txt disallows this page."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, FetchFailure.BLOCKED, f"robots.txt disallows {url}")
 
 
 class Gate:
@@ -124,16 +132,19 @@ class PageRequests:
     async def get(self, url: str, *, within: timedelta, **limits: Any) -> Response:  # noqa: ANN401
         """The page at the end of its redirects. Raises FetchError, Closed, HostBusy, Unavailable."""
         self.client.check(url)
-        url = parse_url(url)
-        known = await self._find(origin_of(url))
         async with self.turns.borrow(wait=USER_WAIT) if self.turns else nullcontext() as turn:
-            ask = partial(turn.ask, self.client.peek) if turn else self.client.peek
-            peek = partial(ask, within=within, first_bytes=FIRST_BYTES)
-            gate = Gate(known, peek, self.clock, robot=self.robot, crawl_delay_max=self.crawl_delay_max)
-            try:
-                return await _get(self.client, gate, turn, url, within=within, **limits)
-            finally:
-                await self._keep(gate.asked)
+            return await self.get_in(turn, turn.ask if turn else _send, url, within=within, **limits)
+
+    async def get_in(self, turn: Turn | None, ask: Ask, url: str, *, within: timedelta, **limits: Any) -> Response:  # noqa: ANN401
+        """As `get`, in a turn that is held already; `ask` sends each request in its time."""
+        url = parse_url(url)
+        peek = partial(ask, self.client.peek, within=within, first_bytes=FIRST_BYTES)
+        known = await self._find(origin_of(url))
+        gate = Gate(known, peek, self.clock, robot=self.robot, crawl_delay_max=self.crawl_delay_max)
+        try:
+            return await _get(partial(ask, self.client.get), gate, turn, url, within=within, **limits)
+        finally:
+            await self._keep(gate.asked)
 
     async def _find(self, origin: str) -> Mapping[str, Robots]:
         if self.turns is None:
@@ -150,21 +161,24 @@ class PageRequests:
                     await store.keep(conn, robots=robots)
 
 
-async def _get(client: Client, gate: Gate, turn: Turn | None, url: str, **limits: Any) -> Response:  # noqa: ANN401
+async def _send(send: Ask, url: str, **more: Any) -> Response:  # noqa: ANN401
+    return await send(url, **more)
+
+
+async def _get(get: Ask, gate: Gate, turn: Turn | None, url: str, **limits: Any) -> Response:  # noqa: ANN401
     async def allow(address: str) -> None:
         robots = await gate.robots(origin_of(address))
         if turn is not None:
             turn.slow_down(address, robots.crawl_delay)
         if not (await gate.rules(robots)).allow(address):
-            raise FetchError(address, FetchFailure.BLOCKED, f"robots.txt disallows {address}")
-
-    await allow(url)
-    if turn is None:
-        return await client.get(url, turn=allow, **limits)
+            raise Disallowed(address)
 
     async def hop(address: str) -> None:
-        await turn.hop(address)
+        if turn is not None:
+            await turn.hop(address)
         await allow(address)
-        await turn.to(address)
+        if turn is not None:
+            await turn.to(address)
 
-    return await turn.ask(client.get, url, turn=hop, **limits)
+    await allow(url)
+    return await get(url, turn=hop, **limits)

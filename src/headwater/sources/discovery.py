@@ -6,21 +6,22 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 import can_ada
 
 from headwater.errors import HostBusy, InvalidUrl
 from headwater.feeds import ParsedFeed, UnreadableBody, parse_feed
+from headwater.hosts.robots_cache import Closed, Disallowed, PageRequests
 from headwater.hosts.turns import Turn
-from headwater.net import Client, FetchError, FetchFailure, Response
+from headwater.net import FetchError, FetchFailure, Response
 from headwater.net.responses import is_challenge
 from headwater.observability.log import get_logger
 from headwater.polling.request import moved_to
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sources.page_links import READER_SCHEME, Candidate, How, absolute, feed_links, is_about_comments
-from headwater.sources.well_known import known_feeds, usual_feeds
+from headwater.sources.well_known import known_feeds, looks_like_feed, usual_feeds
 from headwater.text import one_line
 from headwater.urls import MAX_LENGTH, complete_url, host_of, parse_url, url_key
 
@@ -29,6 +30,7 @@ log = get_logger()
 MAX_REQUESTS = 16  # a page, its site's front page, and every usual URL
 PAUSE = timedelta(seconds=1)  # between two requests to one host, without a database
 ACCEPT = "application/atom+xml, application/rss+xml, application/feed+json, text/html, application/xml;q=0.9, */*;q=0.5"
+_PAGES = frozenset({How.ITSELF, How.FRONT_PAGE, How.MENTIONED})  # robots.txt applies to pages, not to feeds
 _NO_RESPONSE = frozenset({FetchFailure.TIMEOUT, FetchFailure.NETWORK, FetchFailure.DNS})
 
 
@@ -59,7 +61,7 @@ class Discovery:
 
 
 async def discover(
-    client: Client, sandbox: Sandbox, url: str, *, within: timedelta, max_bytes: int, pause: timedelta = PAUSE,
+    pages: PageRequests, sandbox: Sandbox, url: str, *, within: timedelta, max_bytes: int, pause: timedelta = PAUSE,
     turn: Turn | None = None,
 ) -> Discovery:  # fmt: skip
     """The feeds of a site, a page, or a URL that is a feed. With a `turn`, requests wait for each host; without one, as
@@ -70,8 +72,8 @@ async def discover(
     has_scheme = text.lower().startswith(("http:", "https:"))
     urls = [first] if has_scheme else [first, f"http{first.removeprefix('https')}"]
     # A third of the time for each request, so that one that hangs does not cost all the others.
-    get = partial(client.get, within=within / 3, max_bytes=max_bytes, headers={"Accept": ACCEPT})
-    search = _Search(client, get, sandbox, pause.total_seconds(), turn)
+    limits = {"within": within / 3, "max_bytes": max_bytes, "headers": {"Accept": ACCEPT}}
+    search = _Search(pages, limits, sandbox, pause.total_seconds(), turn)
     try:
         async with asyncio.timeout(within.total_seconds()):
             first = await _search(search, urls)
@@ -110,8 +112,8 @@ def _candidates(urls: Iterable[str], how: How) -> Iterator[Candidate]:
 class _Search:
     """The requests and results of one discovery. One request at a time."""
 
-    client: Client
-    get: Callable[..., Awaitable[Response]]
+    pages: PageRequests
+    limits: dict[str, Any]
     sandbox: Sandbox
     pause: float  # seconds
     turn: Turn | None
@@ -172,8 +174,8 @@ class _Search:
             return None
         self.current = candidate
         try:
-            response = await self._fetch(candidate.url)
-        except (HostBusy, FetchError) as error:
+            response = await self._fetch(candidate)
+        except (HostBusy, FetchError, Closed) as error:
             self._note_failure(candidate, error)
             return None
         if max(len(url) for url in (response.url, *(hop.url for hop in response.hops))) > MAX_LENGTH:
@@ -190,27 +192,40 @@ class _Search:
             self._reject_for_bug(error)
         return response
 
-    async def _fetch(self, url: str) -> Response:
-        self.client.check(url)  # a URL that is refused as it is written costs neither a request nor a pause
+    async def _fetch(self, candidate: Candidate) -> Response:
+        url, client = candidate.url, self.pages.client
+        client.check(url)  # a URL that is refused as it is written costs neither a request nor a pause
         self.requests += 1
+        if candidate.how in _PAGES and not looks_like_feed(url):
+            return await self.pages.get_in(self.turn, self._ask, url, **self.limits)
+        return await self._ask(client.get, url, turn=self.turn.hop if self.turn else None, **self.limits)
+
+    async def _ask(self, send: Callable[..., Awaitable[Response]], url: str, **more: Any) -> Response:  # noqa: ANN401
         if self.turn is not None:
-            return await self.turn.ask(self.get, url, turn=self.turn.hop)
+            return await self.turn.ask(send, url, **more)
         host, now = host_of(url), asyncio.get_running_loop().time
         await asyncio.sleep(self.requested_at.get(host, float("-inf")) + self.pause - now())
         try:
-            return await self.get(url)
+            return await send(url, **more)
         finally:
             self.requested_at[host] = now()
 
-    def _note_failure(self, candidate: Candidate, error: HostBusy | FetchError) -> None:
+    def _note_failure(self, candidate: Candidate, error: HostBusy | FetchError | Closed) -> None:
+        is_resting = True
         if isinstance(error, HostBusy):
             self.busy = error
-        # Blocked for its own address or port, not for where it redirects to.
-        elif error.kind is FetchFailure.BLOCKED and not isinstance(error.__cause__, InvalidUrl):
-            self.blocked.add(can_ada.parse(error.url).host)
-        if isinstance(error, HostBusy) or error.kind in _NO_RESPONSE:
+        elif isinstance(error, Closed):
+            is_resting = error.robots.status in {None, 429, 503}
+        else:
+            is_resting = error.kind in _NO_RESPONSE
+            # Blocked for its own address or port, not for where it redirects to.
+            is_blocked = error.kind is FetchFailure.BLOCKED and not isinstance(error, Disallowed)
+            if is_blocked and not isinstance(error.__cause__, InvalidUrl):
+                self.blocked.add(can_ada.parse(error.url).host)
+        if is_resting:
             self.resting.add(can_ada.parse(candidate.url).origin)
-        self.reject(candidate, str(error) if isinstance(error, HostBusy) else error.detail)
+        reason = "its robots.txt cannot be read: until it can, no page is" if isinstance(error, Closed) else str(error)
+        self.reject(candidate, error.detail if isinstance(error, FetchError) else reason)
 
     def _note_status(self, candidate: Candidate, response: Response) -> None:
         status = response.status

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from headwater.db import Connection, Database
 from headwater.errors import HostBusy
+from headwater.hosts.robots_cache import PageRequests
 from headwater.hosts.turns import Turns
 from headwater.library.types import FeedItem, FeedStatus
-from headwater.net import Client
 from headwater.observability.log import get_logger
 from headwater.polling.store import moves as feed_moves
 from headwater.polling.store import results as feed_results
@@ -33,7 +33,7 @@ class RediscoveryWorker:
     """The rediscovery stage. `busy`: feeds whose host was busy, and when to retry them."""
 
     database: Database
-    client: Client
+    pages: PageRequests
     sandbox: Sandbox
     clock: Clock
     turns: Turns
@@ -55,7 +55,7 @@ class RediscoveryWorker:
         try:
             async with self.turns.borrow(wait=WAIT) as turn:
                 discovery = await discover(
-                    self.client, self.sandbox, lost.feed_url, within=TIMEOUT, max_bytes=self.max_bytes, turn=turn
+                    self.pages, self.sandbox, lost.feed_url, within=TIMEOUT, max_bytes=self.max_bytes, turn=turn
                 )
         except HostBusy as busy:
             self.busy[lost.source_id] = max(busy.until or self.clock(), self.clock() + RETRY_AFTER)
