@@ -1,6 +1,7 @@
 """Every page of the zoo ends in an answer; robots.txt is obeyed in every state; no host is asked within its delay."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -31,6 +32,7 @@ from headwater.ids import new_id
 from headwater.net import Client
 from headwater.sources.store.custom import set_submitter
 from headwater.types import PageKind, SourceId
+from headwater.urls import host_of
 from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.builders import a_source
 from tests.clock import START, MovableClock
@@ -373,6 +375,28 @@ async def test_a_robots_txt_that_cannot_be_reached_closes_the_host_and_its_last_
     eased = await crawl.outcomes()
 
     assert (first, eased) == ({}, {url: "robots_blocked"})
+
+
+async def test_urls_of_a_port_that_does_not_answer_do_not_close_their_host(
+    zoo: Zoo, database: Database, clock: MovableClock, client: Client
+) -> None:
+    crawl = Crawl(database, clock, client, replace(OPTIONS, timeout=timedelta(seconds=5), urls_per_host=3))
+    page = zoo.url_of(BY_NAME["prose"])
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        odd = [f"http://{host_of(page)}:{unused.getsockname()[1]}/{number}" for number in range(9)]
+    await crawl.submit(*odd[:3])
+    assert await crawl.outcomes() == {}  # the host has no other URLs: it is paused
+    await crawl.submit(*odd)
+    clock.move(minutes=5)
+    await crawl.submit(page)
+
+    ended: dict[str, str] = {}
+    for _ in range(4):
+        ended |= await crawl.outcomes()
+        clock.move(seconds=1)
+
+    assert ended == dict.fromkeys(odd, "robots_unreachable") | {page: "fetched"}
 
 
 async def test_what_robots_txt_blocked_comes_back_when_it_changes(zoo: Zoo, crawl: Crawl) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from headwater.db import Connection
-from headwater.frontier.keys import UrlKey
+from headwater.db import Connection, fetch_value
+from headwater.frontier.keys import UrlKey, shortened
+from headwater.hosts.keys import host_key
 from headwater.types import SourceId, UserId
 
 
@@ -19,6 +20,26 @@ async def find_sitemap_sources(conn: Connection, *, sources: Sequence[SourceId])
     """
     cur = await conn.execute(statement, {"sources": list(sources)})
     return {row[0] for row in await cur.fetchall()}
+
+
+async def works_elsewhere(conn: Connection, *, host: str, closed: Sequence[str], now: datetime) -> bool:
+    """Whether a host answers under another scheme or port than these origins, or may: URLs are due whose robots.txt is
+    not known to fail."""
+    statement = """
+        WITH robots AS MATERIALIZED (
+            SELECT CASE origin WHEN 'https://' || %(host)s THEN '/' ELSE origin || '/' END AS start,
+                unreachable_since IS NULL AS is_open
+            FROM host_robots WHERE shard = %(shard)s AND host_id = %(host_id)s AND expires_at > %(now)s
+        )
+        SELECT EXISTS (SELECT FROM robots WHERE is_open) OR EXISTS (
+            SELECT FROM frontier_url
+            WHERE shard = %(shard)s AND host_id = %(host_id)s AND band = ANY ('{0,1,2,3}')
+                AND next_fetch_at <= %(now)s AND next_fetch_at < 'infinity'
+                AND NOT url ^@ ANY (%(closed)s::text[] || ARRAY(SELECT start FROM robots))
+        )
+    """
+    starts = [shortened(f"{origin}/", host) for origin in closed]
+    return await fetch_value(conn, statement, {**host_key(host), "host": host, "closed": starts, "now": now})
 
 
 async def find_submitters(conn: Connection, *, source_ids: Sequence[SourceId]) -> dict[SourceId, UserId]:

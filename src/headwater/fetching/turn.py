@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from headwater.bodies.types import NewBody
 from headwater.errors import HostBusy, Unavailable
+from headwater.fetching import store
 from headwater.fetching.classify import Trail, after_redirect, classify, classify_error, sends_validators
 from headwater.fetching.pacing import CutShort, Drain, RequestClock
 from headwater.fetching.types import ClaimedTurn, FetchingOptions, TurnResult, Verdict
@@ -81,7 +82,12 @@ class PageTurn:
                     for other in self._host.urls[position + 1 :]:  # its name has no address, for any of its URLs
                         self._note(other, verdict)
                 break
-        return self._result()
+        return self._result(is_open=bool(self._answered) or (bool(self._closed) and await self._works_elsewhere()))
+
+    async def _works_elsewhere(self) -> bool:
+        closed = sorted({robots.origin for _, robots in self._closed})
+        async with self._turns.database.transaction() as conn:
+            return await store.works_elsewhere(conn, host=self._host.host, closed=closed, now=self._clock())
 
     async def _fetch(self, url: ClaimedUrl) -> Verdict:
         """The result for this URL. Raises TurnOver, CutShort and Closed: then there is none."""
@@ -196,14 +202,14 @@ class PageTurn:
         self._answered.append(Answered(url, verdict.answer, self._clock()))
         self._verdicts.append(verdict)
 
-    def _result(self) -> TurnResult:
+    def _result(self, *, is_open: bool) -> TurnResult:
         now, gate, pace = self._clock(), self._gate, self._pace
         pages_pause = max((one.pages_pause for one in self._verdicts if one.pages_pause), default=None)
         pages_paused_until = now + pages_pause if pages_pause else None
-        if self._closed and not self._answered:
+        if self._closed and not is_open:
             pages_paused_until = min(robots.expires_at for _, robots in self._closed)
         elif self._closed:
-            # The host works under another scheme or port, where these URLs would only be in the way.
+            # The host works under another scheme or port, and these URLs, which any feed can list, must not pause it.
             for url, robots in self._closed:
                 self._note(url, Verdict(FetchFailed("robots_unreachable", f"{robots.origin}/robots.txt fails.")))
         asked = wait_of(gate.asked_wait, self._host.pace, was_rate_limited=gate.was_rate_limited)

@@ -73,9 +73,8 @@ class _Done:
         outcome, host = self.asked.outcome, self.feed.host
         if self.is_outage or not isinstance(outcome, PollFailed):
             return not self.is_outage
-        is_elsewhere = outcome.url is not None and host_of(outcome.url) != host
         is_unproven = self.feed.state.last_full_at is None and outcome.kind not in REFUSED and host in working
-        return not (is_elsewhere or is_unproven)
+        return not is_unproven and (outcome.url is None or host_of(outcome.url) == host)
 
 
 class Poller:
