@@ -1,17 +1,5 @@
-"""How long a host gets no requests after one, and how fast it is asked from then on. Pure.
-
-after a request, the longest of:
-    the delay of its kind: feeds 3 s, pages and requests of users 1 s, as set
-    the source's min_delay, and the Crawl-delay of robots.txt
-    these doubled for every 429 of the host, and halved again after twenty successes
-    Retry-After, up to a day; after a 429 without one: 5 minutes, doubled each time, up to 8 hours
-
-what a robots.txt allows:
-    no answer, 5xx, 429     nothing, until it can be read or has failed for thirty days: then its last copy applies,
-                            or all is allowed
-    4xx, endless redirects  all
-    200                     what its rules allow, for a day
-"""
+"""How long a host gets no requests after one, how fast it is asked from then on, and what its robots.txt allows. Pure.
+The rules are in docs/fetching.md."""
 
 from collections.abc import Sequence
 from dataclasses import replace

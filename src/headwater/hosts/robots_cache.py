@@ -42,9 +42,6 @@ class Closed(Exception):
 class Disallowed(FetchError):
     """robots.txt disallows this page."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url, FetchFailure.BLOCKED, f"robots.txt disallows {url}")
-
 
 class Gate:
     was_rate_limited = False
@@ -171,7 +168,7 @@ async def _get(get: Ask, gate: Gate, turn: Turn | None, url: str, **limits: Any)
         if turn is not None:
             turn.slow_down(address, robots.crawl_delay)
         if not (await gate.rules(robots)).allow(address):
-            raise Disallowed(address)
+            raise Disallowed(address, FetchFailure.BLOCKED, f"robots.txt disallows {address}")
 
     async def hop(address: str) -> None:
         if turn is not None:

@@ -211,21 +211,20 @@ class _Search:
             self.requested_at[host] = now()
 
     def _note_failure(self, candidate: Candidate, error: HostBusy | FetchError | Closed) -> None:
-        is_resting = True
+        reason, is_resting = str(error), True
         if isinstance(error, HostBusy):
             self.busy = error
         elif isinstance(error, Closed):
-            is_resting = error.robots.status in {None, 429, 503}
+            reason, is_resting = "its robots.txt cannot be read", error.robots.status in {None, 429, 503}
         else:
-            is_resting = error.kind in _NO_RESPONSE
+            reason, is_resting = error.detail, error.kind in _NO_RESPONSE
             # Blocked for its own address or port, not for where it redirects to.
-            is_blocked = error.kind is FetchFailure.BLOCKED and not isinstance(error, Disallowed)
-            if is_blocked and not isinstance(error.__cause__, InvalidUrl):
+            is_other = isinstance(error, Disallowed) or isinstance(error.__cause__, InvalidUrl)
+            if error.kind is FetchFailure.BLOCKED and not is_other:
                 self.blocked.add(can_ada.parse(error.url).host)
         if is_resting:
             self.resting.add(can_ada.parse(candidate.url).origin)
-        reason = "its robots.txt cannot be read: until it can, no page is" if isinstance(error, Closed) else str(error)
-        self.reject(candidate, error.detail if isinstance(error, FetchError) else reason)
+        self.reject(candidate, reason)
 
     def _note_status(self, candidate: Candidate, response: Response) -> None:
         status = response.status

@@ -1,10 +1,5 @@
-"""A summary without a language model: the day's main stories, each with its best sentences. Pure.
-
-Articles become vectors of weighted words; similar ones are one story. The weight of a story is the number of its feeds
-and its similarity to all articles of the day; a story similar to one already chosen counts less. Two sentences of its
-best article are quoted: similar to title and story, near the beginning, and without repetition. Sentences that a feed
-repeats in several articles are ignored.
-"""
+"""A summary without a language model: the day's main stories, each with its best sentences. Pure. docs/reading.md says
+how stories and sentences are chosen."""
 
 import math
 import re

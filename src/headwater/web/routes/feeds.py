@@ -1,9 +1,5 @@
-"""The user's feeds (seed 002): list, add, change and delete.
-
-A change responds with 204 and the event `refreshFeedList`, on which the list is loaded again with its filters. While a
-first poll or a search for feeds is in progress, the list requests those lines, and only changed ones are sent. A line
-that is being edited is not requested.
-"""
+"""The user's feeds (seed 002): list, add, change and delete. A change responds with 204 and `refreshFeedList`, an event
+on which the list is loaded again with its filters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
