@@ -13,6 +13,8 @@ from headwater.db import Database
 from headwater.sources.custom import moderate
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.follow import change, disable_source, follow
+from headwater.sources.mover import Mover
+from headwater.sources.store.sources import list_all
 from headwater.sources.types import Changes, Source
 from headwater.types import SourceId
 from headwater.web import WebOptions
@@ -111,6 +113,24 @@ async def test_a_source_is_followed_with_one_click(
     async with a_person(app) as bob:
         await bob.register("bob@example.com")
         assert "Following" not in (await bob.open("/discover")).text
+
+
+async def test_a_source_whose_feed_moved_to_another_site_is_followed_itself(
+    ada: Person, database: Database, clock: MovableClock
+) -> None:
+    source = await a_system_source(database, clock, "Alpha")
+    async with database.as_system() as conn:
+        await conn.execute("UPDATE feed_state SET adopt_url = 'https://elsewhere.example.org/feed'")
+    mover = Mover(database, clock)
+    for moved in await mover.claim(1):
+        await mover.work(moved)
+
+    said = await ada.send("POST", f"/discover/{source.id}/follow")
+
+    assert "Following" in said.text
+    assert "https://elsewhere.example.org/feed" in said.text
+    async with database.as_system() as conn:
+        assert [one.id for one in await list_all(conn)] == [source.id]
 
 
 async def test_a_source_that_is_not_public_cannot_be_followed(

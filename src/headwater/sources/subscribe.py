@@ -24,12 +24,14 @@ FEEDS_MOST = Quotas().subscriptions
 
 
 async def add_feed(
-    conn: Connection, *, user_id: UserId, name: str, url: str, category: str = "", now: datetime, most: int = FEEDS_MOST
-) -> Subscription:
-    """Subscribe to a feed; a new one is polled at once. Raises InvalidFeed, AlreadySubscribed, TooManyFeeds."""
+    conn: Connection, *, user_id: UserId, name: str, url: str, category: str = "", now: datetime,
+    most: int = FEEDS_MOST, known: SourceId | None = None,
+) -> Subscription:  # fmt: skip
+    """Subscribe to a feed; a new one is polled at once. `known`: its source, which the URL does not find after a move
+    to another site. Raises InvalidFeed, AlreadySubscribed, TooManyFeeds, SourceNotFound."""
     name, url = check_feed(name, url)
     chosen = check_category(category)
-    source = await _source_of(conn, url, user_id, now)
+    source = await (sources.lock_by_id(conn, source_id=known) if known else _source_of(conn, url, user_id, now))
     subscription = Subscription(new_id(), source.id, name, url, chosen)
     await speak_for(conn, user_id)
     await subscriptions.lock(conn, user_id=user_id)

@@ -125,6 +125,12 @@ async def lock_by_url(conn: Connection, *, url: str) -> Source:
     return _found(await fetch_one(conn, Source, _SOURCE_BY_URL + " FOR KEY SHARE", {"key": url_key(url)}), url)
 
 
+async def lock_by_id(conn: Connection, *, source_id: SourceId) -> Source:
+    """As `lock_by_url`."""
+    statement = SOURCES + " WHERE id = %(id)s FOR KEY SHARE"
+    return _found(await fetch_one(conn, Source, statement, {"id": source_id}), str(source_id))
+
+
 def _found(source: Source | None, wanted: str) -> Source:
     if source is None:
         raise SourceNotFound(wanted)

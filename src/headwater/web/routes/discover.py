@@ -93,7 +93,7 @@ async def follow(call: Call, source_id: FromPath[UUID], quotas: NamedDependency[
             raise SourceNotFound(str(source_id))
         await add_feed(
             conn, user_id=user_id, name=found.name, url=found.url, category=(found.category or "")[:CATEGORY_MAX],
-            now=call.now, most=quotas.subscriptions,
+            now=call.now, most=quotas.subscriptions, known=found.id,
         )  # fmt: skip
     if not call.is_htmx:
         return Redirect("/discover", status_code=303)
