@@ -13,6 +13,7 @@ from headwater.db import Connection, Database
 from headwater.hosts.keys import ALL_SHARDS, host_id_of, shard_of
 from headwater.hosts.store import feeds, pages, turns
 from headwater.hosts.store.due import lock, wake_for_feed
+from headwater.hosts.store.repair import repair_schedules
 from headwater.hosts.types import FeedRelease, HeldHost, HostState, Pace, Release
 from headwater.ids import new_id
 from headwater.polling.store import claims as feed_claims
@@ -264,3 +265,16 @@ async def test_a_host_with_a_lease_or_a_pause_is_not_deleted(conn: Connection) -
     await conn.execute("UPDATE hosts SET paused_until = %s WHERE name = 'paused.example'", (START + timedelta(days=2),))
 
     assert await turns.delete_unused(conn, now=START + timedelta(days=1, minutes=30), limit=10) == 0
+
+
+@pytest.mark.parametrize("thoroughly", [False, True])
+async def test_a_host_that_was_claimed_by_a_clock_that_was_ahead_is_free_again(
+    conn: Connection, *, thoroughly: bool
+) -> None:
+    await a_source(conn, url=FEED, now=START)
+    ahead = START + timedelta(days=200)
+    assert await claim_feeds(conn, ahead)  # and its worker was killed
+
+    await repair_schedules(conn, now=START + MINUTE, latest=START + timedelta(days=8), thoroughly=thoroughly)
+
+    assert await claim_feeds(conn, START + MINUTE)

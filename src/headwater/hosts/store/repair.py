@@ -50,11 +50,11 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
             pages_paused_until = wrong.pages_paused_until, feed_due_at = wrong.feed_due_at,
             page_due_at = wrong.page_due_at, band = wrong.band
         FROM wrong WHERE hosts.shard = wrong.shard AND hosts.host_id = wrong.host_id
-            AND (
+            AND ((lease IS NOT NULL AND free_at > %(leased)s) OR free_at > %(paused)s OR answered_at > %(soon)s OR (
                 hosts.not_before, hosts.paused_until, hosts.pages_paused_until, hosts.feed_due_at, hosts.page_due_at
             ) IS DISTINCT FROM (
                 wrong.not_before, wrong.paused_until, wrong.pages_paused_until, wrong.feed_due_at, wrong.page_due_at
-            )
+            ))
     """
     limits = {"soon": now + timedelta(hours=1), "leased": now + LEASE_MOST, "paused": now + WAIT_MOST}
     cur = await conn.execute(hosts, {"now": now, "latest": latest, "thoroughly": thoroughly, **limits})
