@@ -268,7 +268,7 @@ async def test_what_the_alerts_see_of_failing_hosts_is_shown_to_prometheus(
     async with database.transaction() as conn:
         source = await a_system_feed(conn, is_critical=True)
         await conn.execute(
-            "UPDATE hosts SET paused_until = %(until)s, alike_class = 'bot_challenge', pauses = 1",
+            "UPDATE hosts SET paused_until = %(until)s, failure_class = 'bot_challenge', pauses = 1",
             {"until": START + timedelta(days=1)},
         )
         await conn.execute("UPDATE feed_state SET failing_since = %(at)s", {"at": START - timedelta(hours=3)})

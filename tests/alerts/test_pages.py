@@ -116,7 +116,7 @@ async def test_a_stage_that_looks_no_more_is_missed(operator: Person, database: 
 async def test_five_hundred_incidents_fill_no_page(operator: Person, database: Database, clock: MovableClock) -> None:
     async with database.as_system() as conn:
         for number in range(60):
-            await a_system_feed(conn, number, off_at=START - timedelta(days=3))
+            await a_system_feed(conn, number, disabled_at=START - timedelta(days=3))
     await evaluate(database, clock)
     page = await operator.part("/admin/alerts/open")
 
@@ -157,7 +157,7 @@ async def test_every_process_shows_what_the_last_evaluation_saw(
 ) -> None:
     async with database.as_system() as conn:
         source = await a_system_feed(conn, 1, errors=4, is_critical=True)
-        dead = await a_system_feed(conn, 2, off_at=START - timedelta(days=3))
+        dead = await a_system_feed(conn, 2, disabled_at=START - timedelta(days=3))
     await evaluate(database, clock)
     async with visit(make(database)) as client:
         answer = await client.get("/metrics")

@@ -185,7 +185,7 @@ async def test_five_hundred_dead_feeds_are_one_message(
 ) -> None:
     async with database.transaction() as conn:
         for number in range(500):
-            await a_system_feed(conn, number, off_at=START - timedelta(days=2))
+            await a_system_feed(conn, number, disabled_at=START - timedelta(days=2))
     alerter = an_alerter(database, clock, receiver, box)
     for _ in range(5):
         await later(alerter, clock, minutes=1)
@@ -489,7 +489,7 @@ async def test_an_inactive_source_counts_as_off_and_a_readers_own_feed_does_not(
 ) -> None:
     async with database.transaction() as conn:
         inactive = await a_system_feed(conn, 1, enabled=False, is_critical=True, errors=9)
-        await a_system_feed(conn, 2, off_at=START - timedelta(days=9), is_system=False)
+        await a_system_feed(conn, 2, disabled_at=START - timedelta(days=9), is_system=False)
         await a_system_feed(conn, 3)
         facts = await facts_store.read_facts(conn, now=clock(), limits=Thresholds())
 
@@ -501,7 +501,7 @@ async def test_an_inactive_source_counts_as_off_and_a_readers_own_feed_does_not(
 
 async def test_what_an_evaluation_saw_is_read_back_as_it_was(database: Database, clock: MovableClock) -> None:
     async with database.transaction() as conn:
-        await a_system_feed(conn, 1, off_at=START - timedelta(days=9), errors=2)
+        await a_system_feed(conn, 1, disabled_at=START - timedelta(days=9), errors=2)
         await a_system_feed(conn, 2, errors=4, is_critical=True)
         await report_outage(conn, worker=new_id(), stage="polling", now=clock(), is_outage=True)
         pages = [Submission("https://site.example/1", Origin.MANUAL)]

@@ -15,7 +15,7 @@ async def a_system_feed(
     conn: Connection,
     number: int = 1,
     *,
-    off_at: datetime | None = None,
+    disabled_at: datetime | None = None,
     errors: int = 0,
     is_critical: bool = False,
     is_system: bool = True,
@@ -26,12 +26,12 @@ async def a_system_feed(
     await conn.execute(
         """
         UPDATE sources
-        SET feed_disabled_at = %(off_at)s, feed_disable_reason = CASE WHEN %(off_at)s::timestamptz IS NOT NULL
+        SET feed_disabled_at = %(disabled_at)s, feed_disable_reason = CASE WHEN %(disabled_at)s::timestamptz IS NOT NULL
             THEN 'not_found' END, is_critical = %(is_critical)s, is_system = %(is_system)s, enabled = %(enabled)s
         WHERE id = %(id)s
         """,
         {
-            "off_at": off_at,
+            "disabled_at": disabled_at,
             "is_critical": is_critical,
             "is_system": is_system,
             "enabled": enabled,

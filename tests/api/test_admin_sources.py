@@ -11,7 +11,7 @@ from headwater.accounts.types import Role
 from headwater.audit import store as audit
 from headwater.audit.types import AuditAction
 from headwater.db import Database
-from headwater.polling.types import FailureClass, Off
+from headwater.polling.types import Disabled, FailureClass
 from tests.api.test_bearers import People, with_token
 from tests.api.test_sources import poll
 from tests.app import create_app
@@ -102,7 +102,9 @@ async def test_a_new_url_is_fetched_at_once(api: AsyncClient, database: Database
 async def test_a_feed_is_disabled_and_enabled(api: AsyncClient, database: Database, clock: MovableClock) -> None:
     feed = await created(api)
     place = f"{FEEDS}/{feed['id']}"
-    await poll(database, clock, consecutive_errors=5, last_error="Gone.", off=Off(START, FailureClass.GONE, None))
+    await poll(
+        database, clock, consecutive_errors=5, last_error="Gone.", disabled=Disabled(START, FailureClass.GONE, None)
+    )
     by_itself = (await api.get(place)).json()["is_active"]
     inactive = len((await api.get(FEEDS, params={"is_active": "false"})).json()["sources"])
 
@@ -135,7 +137,9 @@ async def test_a_refresh_is_accepted_and_due(api: AsyncClient, database: Databas
 
 async def test_errors_are_reset_and_nothing_else(api: AsyncClient, database: Database, clock: MovableClock) -> None:
     feed = await created(api)
-    await poll(database, clock, consecutive_errors=5, last_error="Gone.", off=Off(START, FailureClass.GONE, None))
+    await poll(
+        database, clock, consecutive_errors=5, last_error="Gone.", disabled=Disabled(START, FailureClass.GONE, None)
+    )
 
     response = await api.post(f"{FEEDS}/{feed['id']}/reset-errors")
 

@@ -13,7 +13,7 @@ from headwater.audit.types import AuditAction
 from headwater.db import Database
 from headwater.ids import new_id
 from headwater.polling.store import claims as feed_claims
-from headwater.polling.types import FailureClass, Off
+from headwater.polling.types import Disabled, FailureClass
 from tests.clock import START, MovableClock
 from tests.polling.answers import write
 from tests.polling.test_store import an_answer
@@ -45,7 +45,7 @@ WHOLE: dict[str, Any] = {
 
 
 STATE = (
-    "submitted_by", "moderation_status", "status", "feed_disabled_at", "feed_disable_reason", "off_until",
+    "submitted_by", "moderation_status", "status", "feed_disabled_at", "feed_disable_reason", "feed_disabled_until",
     "last_polled_at", "last_succeeded_at", "next_poll_at", "last_error", "last_error_type", "consecutive_errors",
     "article_count", "created_at", "updated_at",
 )  # fmt: skip
@@ -125,7 +125,7 @@ async def test_missing_fields_have_defaults(api: AsyncClient) -> None:
         "status": "pending",
         "feed_disabled_at": None,
         "feed_disable_reason": None,
-        "off_until": None,
+        "feed_disabled_until": None,
         "last_polled_at": None,
         "last_succeeded_at": None,
         "next_poll_at": START.isoformat().replace("+00:00", "Z"),
@@ -236,7 +236,9 @@ async def test_a_new_url_clears_errors_and_is_polled_at_once(
     api: AsyncClient, database: Database, clock: MovableClock
 ) -> None:
     source = await created(api)
-    await poll(database, clock, consecutive_errors=3, last_error="Gone.", off=Off(START, FailureClass.GONE, None))
+    await poll(
+        database, clock, consecutive_errors=3, last_error="Gone.", disabled=Disabled(START, FailureClass.GONE, None)
+    )
     assert (await shown(api, source))["status"] == "auto_disabled"
     clock.move(hours=1)
 
@@ -292,7 +294,7 @@ async def test_the_cooldown_filter_of_seed_000(reason: str, hours: int, api: Asy
     assert off.status_code == 200
     assert (off.json()["feed_disable_reason"], off.json()["status"]) == (reason, "auto_disabled")
     assert off.json()["feed_disabled_at"] == START.isoformat().replace("+00:00", "Z")
-    assert off.json()["next_poll_at"] == off.json()["off_until"]
+    assert off.json()["next_poll_at"] == off.json()["feed_disabled_until"]
     assert inside == [[], []]
     assert await names(api, feed_active="true") == ["news.example"]
     assert await names(api, feed_active="false") == []
@@ -309,10 +311,10 @@ async def test_a_feed_disabled_with_free_text_stays_disabled_until_enabled(
     active = await names(api, feed_active="true")
     on = await api.patch(f"{SOURCES}/{source['id']}/feed-enable")
 
-    assert (off["status"], off["off_until"], off["next_poll_at"]) == ("disabled", None, None)
+    assert (off["status"], off["feed_disabled_until"], off["next_poll_at"]) == ("disabled", None, None)
     assert active == []
     assert on.status_code == 200
-    assert {on.json()[name] for name in ("feed_disabled_at", "feed_disable_reason", "off_until")} == {None}
+    assert {on.json()[name] for name in ("feed_disabled_at", "feed_disable_reason", "feed_disabled_until")} == {None}
     assert on.json()["next_poll_at"] == clock().isoformat().replace("+00:00", "Z")
     assert await names(api, feed_active="true") == ["news.example"]
 

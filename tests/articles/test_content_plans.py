@@ -38,7 +38,7 @@ FILL = (
 
 HOT = {
     # function: the values it is called with, and how many 8 kB pages it may touch
-    "_find_alike": (
+    "_find_nearest": (
         {"ids": [new_id() for _ in range(50)], "simhashes": [n * 0x1234567890AB for n in range(50)]},
         1_500,
     ),

@@ -51,7 +51,7 @@ async def test_the_content_type_names_one_charset(app: str, database: Database, 
 
 async def test_a_strict_parser_reads_every_line(web: AsyncClient, database: Database, clock: MovableClock) -> None:
     async with database.transaction() as conn:
-        source = await a_system_feed(conn, off_at=START - timedelta(days=2), errors=4, is_critical=True)
+        source = await a_system_feed(conn, disabled_at=START - timedelta(days=2), errors=4, is_critical=True)
         await conn.execute(
             "UPDATE sources SET name = %(name)s WHERE id = %(id)s",
             {"name": 'A "quoted" \\ name\nof two', "id": source.id},

@@ -173,7 +173,7 @@ def test_a_poll_by_hand_of_a_paused_host_brings_its_retry_after(hours: int) -> N
 def test_a_host_keeps_no_more_feeds_than_a_pause_needs() -> None:
     *_, last = play(*[(number, MISSING) for number in range(5)])
 
-    assert last.state.alike_sources == tuple(FEEDS[:3])
+    assert last.state.failing_sources == tuple(FEEDS[:3])
 
 
 @pytest.mark.parametrize("kind", [FailureClass.SSRF_BLOCKED, FailureClass.UNEXPECTED])

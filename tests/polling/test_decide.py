@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from headwater.polling.decide import BY_HAND_ONLY, decide, decide_host, decide_outage, decide_paused
 from headwater.polling.policy import POLICIES, Counts, policy_named, policy_of
 from headwater.polling.types import (
+    Disabled,
     FailureClass,
     Happening,
     HostState,
     NotModified,
-    Off,
     Polled,
     PollFailed,
     PollHints,
@@ -30,7 +30,7 @@ CLEAN = (
     "streak_class",
     "permanent_errors",
     "failing_since",
-    "off",
+    "disabled",
     "last_error",
     "last_error_type",
 )
@@ -40,7 +40,7 @@ CLEAN = (
 def test_a_success_clears_everything_and_304_is_one(success: Polled | NotModified) -> None:
     steps = play("default", [*["not_found"] * 7, success])
 
-    assert steps[-2].state.off is not None
+    assert steps[-2].state.disabled is not None
     assert all(not getattr(steps[-1].state, name) for name in CLEAN)
     assert steps[-1].happened == (Happening.ENABLED,)
 
@@ -63,15 +63,15 @@ def test_a_streak_counts_one_class() -> None:
     steps = play("cooldown", [*["upstream_failure"] * 9, "forbidden", "upstream_failure"])
 
     assert [step.state.streak for step in steps][-3:] == [9, 1, 1]
-    assert all(step.state.off is None for step in steps)
+    assert all(step.state.disabled is None for step in steps)
 
 
 def test_backoff_counts_all_permanent_classes_together_and_every_failure_in_its_exponent() -> None:
     steps = play("backoff", ["not_found", "upstream_failure", "forbidden", "dns", "gone", "unauthorized"])
 
     assert [step.wait / HOUR for step in steps[:5]] == [2, 4, 8, 16, 24]
-    assert steps[4].state.off is None
-    assert steps[5].state.off == Off(steps[5].now, FailureClass.UNAUTHORIZED, None)
+    assert steps[4].state.disabled is None
+    assert steps[5].state.disabled == Disabled(steps[5].now, FailureClass.UNAUTHORIZED, None)
 
 
 def test_five_counts_every_failure() -> None:
@@ -85,14 +85,14 @@ def test_a_fast_schedule_cannot_kill_a_feed_in_minutes() -> None:
 
     steps = play("default", ["not_found"] * 12, state=state)
 
-    went_off = next(step for step in steps if step.state.off)
+    went_off = next(step for step in steps if step.state.disabled)
     assert went_off.now - START >= DAY
 
 
 def test_gone_is_believed_at_once() -> None:
     (step,) = play("default", ["gone"])
 
-    assert step.state.off == Off(START, FailureClass.GONE, START + 3 * DAY)
+    assert step.state.disabled == Disabled(START, FailureClass.GONE, START + 3 * DAY)
     assert step.decision.next_poll_at == START + 3 * DAY
 
 
@@ -106,14 +106,14 @@ def test_after_a_cooldown_a_permanent_failure_puts_it_off_twice_as_long_seven_da
     steps = play("default", ["gone"] * 5)
 
     assert [step.wait / DAY for step in steps] == [3, 6, 7, 7, 7]
-    assert [step.state.off.times for step in steps if step.state.off] == [1, 2, 3, 4, 5]
+    assert [step.state.disabled.times for step in steps if step.state.disabled] == [1, 2, 3, 4, 5]
 
 
 def test_after_a_cooldown_another_failure_puts_it_off_as_long_as_that_one_asks_for() -> None:
     steps = play("default", ["gone", "upstream_failure", "upstream_failure", "rate_limited"])
 
     assert [step.wait / HOUR for step in steps[1:3]] == [6, 6]
-    assert steps[-1].state.off is not None
+    assert steps[-1].state.disabled is not None
     assert steps[-1].wait < DAY
 
 
@@ -123,7 +123,7 @@ def test_a_failure_before_the_cooldown_is_over_leaves_it_as_it_was(given_outcome
 
     (by_hand,) = play("default", [given_outcome], state=gone.state, start=START + HOUR)
 
-    assert by_hand.state.off == gone.state.off
+    assert by_hand.state.disabled == gone.state.disabled
     assert by_hand.decision.next_poll_at == START + 3 * DAY
     assert by_hand.state.consecutive_errors == 2
 
@@ -132,8 +132,8 @@ def test_what_only_a_person_may_enable_is_scheduled_for_the_end_of_time() -> Non
     (step,) = play("once", ["not_found"])
 
     assert step.decision.next_poll_at == BY_HAND_ONLY
-    assert step.state.off is not None
-    assert step.state.off.until is None
+    assert step.state.disabled is not None
+    assert step.state.disabled.until is None
 
 
 @pytest.mark.parametrize("kind", ["rate_limited", "upstream_failure", "forbidden"])
@@ -156,10 +156,12 @@ def test_a_feed_that_goes_or_stays_off_is_not_probed_sooner_than_its_site_asks_f
 
     steps = play("cooldown", [asked] * 12)
 
-    off = [step for step in steps if step.state.off]
-    assert len(off) == 3
-    assert {step.wait for step in off} == {20 * HOUR}
-    assert [step.state.off.until for step in off if step.state.off] == [step.decision.next_poll_at for step in off]
+    disabled = [step for step in steps if step.state.disabled]
+    assert len(disabled) == 3
+    assert {step.wait for step in disabled} == {20 * HOUR}
+    assert [step.state.disabled.until for step in disabled if step.state.disabled] == [
+        step.decision.next_poll_at for step in disabled
+    ]
 
 
 @pytest.mark.parametrize("policy", ["default", "once"])
@@ -195,26 +197,26 @@ def test_a_permanent_redirect_needs_three_polls_and_a_day(hours: tuple[int, ...]
 
 @pytest.mark.parametrize(("reason", "kind", "lost"), [("gone", "not_found", False), ("gone", "not_a_feed", True)])
 def test_a_probe_looks_for_a_lost_feed_only_where_there_is_a_page_now(reason: str, kind: str, lost: bool) -> None:
-    off = Off(START - DAY, FailureClass(reason), START)
+    disabled = Disabled(START - DAY, FailureClass(reason), START)
 
-    (step,) = play("default", [kind], state=replace(a_state(), off=off))
+    (step,) = play("default", [kind], state=replace(a_state(), disabled=disabled))
 
     assert (Happening.LOST in step.happened) is lost
 
 
 def test_a_probe_at_the_very_end_of_a_cooldown_is_a_probe() -> None:
-    off = Off(START - DAY, FailureClass.GONE, START)
+    disabled = Disabled(START - DAY, FailureClass.GONE, START)
 
-    (step,) = play("default", ["gone"], state=replace(a_state(), off=off))
+    (step,) = play("default", ["gone"], state=replace(a_state(), disabled=disabled))
 
-    assert step.state.off is not None
-    assert step.state.off.times == 2
+    assert step.state.disabled is not None
+    assert step.state.disabled.times == 2
 
 
 def test_a_feed_that_is_off_on_a_paused_host_waits_for_the_later_of_both() -> None:
     failed = PollFailed(FailureClass.NETWORK, "Nobody.")
-    off = Off(START, FailureClass.GONE, START + 5 * HOUR)
-    feed = replace(a_state(), off=off)
+    disabled = Disabled(START, FailureClass.GONE, START + 5 * HOUR)
+    feed = replace(a_state(), disabled=disabled)
 
     later, sooner = (decide_paused(feed, failed, START + wait * HOUR, START).next_poll_at for wait in (9, 1))
 
@@ -297,7 +299,7 @@ def test_our_own_outage_never_happened() -> None:
 def test_in_our_own_outage_a_feed_that_is_off_waits_for_its_probe_as_before(
     until: datetime | None, next_poll_at: datetime
 ) -> None:
-    state = replace(a_state(), off=Off(START - DAY, FailureClass.GONE, until))
+    state = replace(a_state(), disabled=Disabled(START - DAY, FailureClass.GONE, until))
 
     decision = decide_outage(state, START)
 
@@ -363,11 +365,11 @@ def test_waits_of_our_own_choice_never_shorten_while_a_feed_keeps_failing_alike(
 ) -> None:
     steps = play(policy, alike)
     ours = [step for step, failed in zip(steps, alike, strict=False) if failed.retry_after is None]
-    on = [step.wait for step in ours if step.state.off is None]
-    off = [step.wait for step in ours if step.state.off is not None]
+    on = [step.wait for step in ours if step.state.disabled is None]
+    disabled = [step.wait for step in ours if step.state.disabled is not None]
 
     assert on == sorted(on)
-    assert off == sorted(off)
+    assert disabled == sorted(disabled)
 
 
 @given(ANY_POLICY, ALIKE)
@@ -375,7 +377,7 @@ def test_no_feed_on_or_off_is_asked_sooner_than_its_site_asks_for(policy: str, a
     for step, failed in zip(play(policy, alike), alike, strict=False):
         asked = min(failed.retry_after or timedelta(0), OPTIONS.interval_max)
         assert step.wait >= asked
-        assert step.wait <= OPTIONS.interval_max or step.state.off is not None
+        assert step.wait <= OPTIONS.interval_max or step.state.disabled is not None
 
 
 @given(ANY_POLICY, HISTORY)
@@ -414,8 +416,8 @@ def counted(steps: list[Step], history: list[object], counts: Counts, policy: st
 @settings(max_examples=150)
 def test_a_cooldown_always_ends_unless_it_is_by_hand(policy: str, history: list[object]) -> None:
     for step in play(policy, history):  # type: ignore[arg-type]
-        if step.state.off is not None and step.state.off.reason is not FailureClass.SSRF_BLOCKED:
-            assert step.state.off.until is not None
+        if step.state.disabled is not None and step.state.disabled.reason is not FailureClass.SSRF_BLOCKED:
+            assert step.state.disabled.until is not None
             assert step.wait <= timedelta(days=7)
 
 
@@ -432,7 +434,7 @@ def test_decide_does_not_change_what_it_is_given() -> None:
 
     decide(state, outcome("gone"), policy_named("default"), OPTIONS, START)
 
-    assert state == replace(state, consecutive_errors=0, off=None)
+    assert state == replace(state, consecutive_errors=0, disabled=None)
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
@@ -474,27 +476,27 @@ def test_under_once_errors_have_the_words_of_seed_002(kind: str, status: int, wo
 
 @pytest.mark.parametrize("reason", [FailureClass.RATE_LIMITED, FailureClass.UNEXPECTED, "Noise"])
 def test_what_an_operator_disabled_without_an_end_is_not_enabled_by_a_good_poll(reason: FailureClass | str) -> None:
-    off = Off(START - DAY, reason, None, by_operator=True)
+    disabled = Disabled(START - DAY, reason, None, by_operator=True)
 
-    (step,) = play("default", [GOOD], state=replace(a_state(), off=off))
+    (step,) = play("default", [GOOD], state=replace(a_state(), disabled=disabled))
 
-    assert (step.state.off, step.happened) == (off, ())
+    assert (step.state.disabled, step.happened) == (disabled, ())
 
 
 def test_what_an_operator_disabled_for_a_while_is_enabled_by_a_good_probe() -> None:
-    off = Off(START - DAY, FailureClass.GONE, START, by_operator=True)
+    disabled = Disabled(START - DAY, FailureClass.GONE, START, by_operator=True)
 
-    (step,) = play("default", [GOOD], state=replace(a_state(), off=off))
+    (step,) = play("default", [GOOD], state=replace(a_state(), disabled=disabled))
 
-    assert (step.state.off, step.happened) == (None, (Happening.ENABLED,))
+    assert (step.state.disabled, step.happened) == (None, (Happening.ENABLED,))
 
 
 def test_what_an_operator_disabled_for_a_while_is_disabled_automatically_after_a_bad_probe() -> None:
-    off = Off(START - DAY, FailureClass.GONE, START, by_operator=True)
+    disabled = Disabled(START - DAY, FailureClass.GONE, START, by_operator=True)
 
-    (step,) = play("default", ["gone"], state=replace(a_state(), off=off))
+    (step,) = play("default", ["gone"], state=replace(a_state(), disabled=disabled))
 
-    assert step.state.off == Off(START - DAY, FailureClass.GONE, START + 6 * DAY, 2)
+    assert step.state.disabled == Disabled(START - DAY, FailureClass.GONE, START + 6 * DAY, 2)
 
 
 @pytest.mark.parametrize(("kind", "counts"), [("unauthorized", True), ("not_found", False)])
@@ -527,7 +529,7 @@ def test_backoff_can_be_set_as_seed_001_says() -> None:
     busy = decide(transient, outcome("network"), policy_of("backoff", options), options, START)
 
     assert waits[:2] == [2 * HOUR, 4 * HOUR]
-    assert state.off is not None
+    assert state.disabled is not None
     assert busy.next_poll_at == START + 6 * HOUR
     assert policy_of("backoff", OPTIONS) == POLICIES["backoff"]
 

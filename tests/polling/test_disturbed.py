@@ -152,7 +152,7 @@ async def test_a_feed_disabled_during_its_poll_stays_disabled_and_other_feeds_ar
 
     assert under_way.source_id == neighbour.id
     assert await poller.claim(2) == []
-    states = await asked(database, "SELECT last_polled_at IS NULL, off_reason FROM feed_state ORDER BY feed_url")
+    states = await asked(database, "SELECT last_polled_at IS NULL, disable_reason FROM feed_state ORDER BY feed_url")
     assert states == [(False, None), (True, "It repeats what the other says.")]
 
 
@@ -258,7 +258,7 @@ async def test_a_network_that_leads_every_name_to_its_own_door_is_our_own_outage
                 await poller.work(feed)
 
     assert "own network is down" in {line["event"] for line in logs}
-    off = "SELECT count(off_at), count(feed_disabled_at) FROM feed_state JOIN sources ON sources.id = source_id"
+    off = "SELECT count(disabled_at), count(feed_disabled_at) FROM feed_state JOIN sources ON sources.id = source_id"
     assert await asked(database, off) == [(0, 0)]
 
 

@@ -10,10 +10,10 @@ from headwater.polling.policy import policy_named
 from headwater.polling.report import explain
 from headwater.polling.types import (
     Decision,
+    Disabled,
     FailureClass,
     HostDecision,
     HostState,
-    Off,
     Polled,
     PollFailed,
     PollOutcome,
@@ -60,9 +60,9 @@ def test_the_sentences_say_what_was_decided(policy: str, history: list[Given], s
 
 
 @pytest.mark.parametrize("host", [HOST, replace(HOST, paused_until=START + HOUR)])
-@pytest.mark.parametrize("off", [None, Off(START, FailureClass.GONE, START + DAY)])
-def test_our_own_outage_is_named_and_not_counted(host: HostState, off: Off | None) -> None:
-    sentence = story(LOST, decide_outage(replace(a_state(), off=off), START), HostDecision(host))
+@pytest.mark.parametrize("disabled", [None, Disabled(START, FailureClass.GONE, START + DAY)])
+def test_our_own_outage_is_named_and_not_counted(host: HostState, disabled: Disabled | None) -> None:
+    sentence = story(LOST, decide_outage(replace(a_state(), disabled=disabled), START), HostDecision(host))
 
     assert sentence == "Hardly any host can be reached: our own network is down, and the failure does not count."
 
@@ -82,7 +82,7 @@ def test_an_earlier_pause_of_the_host_is_not_named_after_a_success() -> None:
 
 
 def test_a_poll_of_a_feed_disabled_by_an_operator_is_not_a_probe() -> None:
-    state = replace(a_state(), off=Off(START, "too noisy", None))
+    state = replace(a_state(), disabled=Disabled(START, "too noisy", None))
 
     (step,) = play("default", [GOOD], state=state)
 

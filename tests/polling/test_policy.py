@@ -120,7 +120,7 @@ def test_a_class_leads_to_what_its_document_says(
     decided = play(policy, [(kind, status)] * 25)
 
     assert {step.level for step in decided} == {Level(level)}
-    went_off = next((n for n, step in enumerate(decided, 1) if step.state.off), None)
+    went_off = next((n for n, step in enumerate(decided, 1) if step.state.disabled), None)
     assert [step.wait for step in decided[: (went_off or 99) - 1]][: len(waits)] == list(waits)[: (went_off or 99) - 1]
     if threshold is None:
         assert went_off is None
@@ -131,7 +131,7 @@ def test_a_class_leads_to_what_its_document_says(
     assert failing_for >= at_least
     earlier = decided[went_off - 2] if went_off > 1 else None
     assert earlier is None or went_off == threshold or earlier.now - START < at_least
-    ends = decided[went_off - 1].state.off
+    ends = decided[went_off - 1].state.disabled
     assert ends is not None
     assert (ends.until - ends.at if ends.until else None) == cooldown
 
@@ -153,7 +153,7 @@ def test_the_wait_after_a_429_is_its_retry_after_where_the_document_says_so(
 
     decided = play(policy, [busy] * 6)
 
-    assert [step.wait for step in decided if step.state.off is None] == waits
+    assert [step.wait for step in decided if step.state.disabled is None] == waits
 
 
 def test_every_policy_has_a_rule_for_every_class() -> None:

@@ -15,11 +15,11 @@ from headwater.polling.store import schedule as feed_schedule
 from headwater.polling.types import (
     ClaimedFeed,
     Decision,
+    Disabled,
     FailureClass,
     FeedState,
     HostDecision,
     Moved,
-    Off,
     Polled,
     PollHints,
     PollReport,
@@ -176,7 +176,7 @@ async def test_all_that_was_decided_is_there_at_the_next_claim(conn: Connection)
         streak_class=FailureClass.NOT_FOUND,
         permanent_errors=2,
         failing_since=START - HOUR,
-        off=Off(START, FailureClass.NOT_FOUND, START + HOUR, 2),
+        disabled=Disabled(START, FailureClass.NOT_FOUND, START + HOUR, 2),
         moved=Moved("https://new.example/", START, 2),
         mean_gap=timedelta(hours=1.5),
         last_new_at=START - 2 * HOUR,
@@ -196,15 +196,19 @@ async def test_all_that_was_decided_is_there_at_the_next_claim(conn: Connection)
 async def test_the_source_says_that_it_is_off_and_why_and_that_it_is_on_again(conn: Connection) -> None:
     await follow(conn, "https://example.com/feed")
     (feed,) = await claim(conn)
-    off = replace(feed.state, off=Off(START, FailureClass.GONE, START + HOUR), last_error="Gone.")
+    off = replace(feed.state, disabled=Disabled(START, FailureClass.GONE, START + HOUR), last_error="Gone.")
     await answer(conn, an_answer(feed, state=off))
     (while_off,) = await list_health(conn)
     (probe,) = await claim(conn, now=START + HOUR)
     await answer(conn, an_answer(probe, at=START + HOUR))
     (after,) = await list_health(conn)
 
-    assert (while_off.feed_disabled_at, while_off.off_until, while_off.state) == (START, START + HOUR, "auto_disabled")
-    assert (after.feed_disabled_at, after.off_until, after.state) == (None, None, "working")
+    assert (while_off.feed_disabled_at, while_off.feed_disabled_until, while_off.state) == (
+        START,
+        START + HOUR,
+        "auto_disabled",
+    )
+    assert (after.feed_disabled_at, after.feed_disabled_until, after.state) == (None, None, "working")
 
 
 async def test_every_poll_leaves_an_event_that_is_forgotten_in_time(conn: Connection) -> None:
@@ -294,7 +298,9 @@ async def test_a_feed_can_be_claimed_by_name_unless_its_host_is_busy(conn: Conne
 async def test_starting_over_forgets_all_that_was_held_against_a_feed(conn: Connection) -> None:
     (source,) = await follow(conn, "https://example.com/feed")
     (feed,) = await claim(conn)
-    off = replace(feed.state, off=Off(START, FailureClass.GONE, None), consecutive_errors=5, last_error="Gone.")
+    off = replace(
+        feed.state, disabled=Disabled(START, FailureClass.GONE, None), consecutive_errors=5, last_error="Gone."
+    )
     await answer(
         conn, an_answer(feed, state=off, next_poll_at=datetime.max.replace(tzinfo=START.tzinfo, microsecond=0))
     )
@@ -363,7 +369,7 @@ async def test_enabling_feeds_after_our_own_outage_polls_no_disabled_source(conn
     for source in sources:
         await feed_schedule.disable(conn, source_id=source.id, at=START, reason="ssrf_blocked", until=None)
         await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=START + 99 * HOUR, now=START)
-    await conn.execute("UPDATE feed_state SET off_by_operator = (source_id = %s)", (sources[2].id,))
+    await conn.execute("UPDATE feed_state SET disabled_by_operator = (source_id = %s)", (sources[2].id,))
     await set_enabled(conn, source_id=sources[1].id, enabled=False)
 
     ids = [source.id for source in sources]

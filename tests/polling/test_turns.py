@@ -187,7 +187,7 @@ async def test_an_approved_suggestion_is_not_read_through_a_blocked_domain(
 OFF: LiteralString = "feed_url ~ 'off.example.*/feed$'"
 DISABLES: dict[str, LiteralString] = {
     "whole source": f"UPDATE sources SET enabled = false, disabled_by_operator = true WHERE {OFF}",
-    "feed": f"UPDATE feed_state SET off_at = now(), off_by_operator = true WHERE {OFF}",
+    "feed": f"UPDATE feed_state SET disabled_at = now(), disabled_by_operator = true WHERE {OFF}",
 }
 
 
@@ -223,7 +223,7 @@ async def test_a_feed_of_a_user_is_not_read_through_a_redirect_to_one_that_an_op
 async def test_a_redirect_to_a_feed_that_an_operator_disabled_for_a_time_waits_for_its_end(
     database: Database, poller: Poller, site: Site
 ) -> None:
-    statement = DISABLES["feed"].replace("SET", "SET off_until = now() + interval '1 day',")
+    statement = DISABLES["feed"].replace("SET", "SET disabled_until = now() + interval '1 day',")
     await follow_disabled(database, site, "alias.example/feed", statement)
     (feed,) = await poller.claim(2)
 
@@ -232,7 +232,8 @@ async def test_a_redirect_to_a_feed_that_an_operator_disabled_for_a_time_waits_f
 
     async with database.transaction() as conn:
         cur = await conn.execute(
-            "SELECT next_poll_at > now() + interval '23 hours', off_at FROM feed_state WHERE host = 'alias.example'"
+            "SELECT next_poll_at > now() + interval '23 hours', disabled_at FROM feed_state "
+            "WHERE host = 'alias.example'"
         )
         assert await cur.fetchall() == [(True, None)]
     assert site.asked == ["GET alias.example/feed"]

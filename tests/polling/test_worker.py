@@ -166,11 +166,11 @@ def test_an_exhibit_ends_as_its_policy_says(exhibit: Exhibit, all_visited: tuple
     assert logged[0] == ("feed poll failed", rule.level.value)
     assert (state.consecutive_errors, state.last_error) == (1, POLICIES[policy].detail(report.outcome))
     if rule.threshold == 1:
-        assert state.off is not None
+        assert state.disabled is not None
         assert logged[1:] == [("feed disabled", "warning")]
-        assert state.off.until is None or wait == rule.cooldown
+        assert state.disabled.until is None or wait == rule.cooldown
     else:
-        assert state.off is None
+        assert state.disabled is None
         # What never was a feed may be the page of one: it is looked for at once.
         assert logged[1:] == ([("feed lost", "info")] if rule.rediscover else [])
         assert timedelta(minutes=5) <= wait <= timedelta(days=1)

@@ -34,7 +34,7 @@ INSERT INTO sitemap_state (source_id, last_read_at, day, spent) VALUES (%(id)s, 
 INSERT INTO spider_state (source_id, last_read_at, day, spent) VALUES (%(id)s, %(now)s, %(now)s::date, 1);
 INSERT INTO source_suggestions (source_id, feed_url, title, entry_count, found_at)
 VALUES (%(id)s, 'https://full.example/other', 'x', 1, %(now)s);
-UPDATE hosts SET alike_sources = ARRAY[%(id)s]
+UPDATE hosts SET failing_sources = ARRAY[%(id)s]
 """
 
 OF_USER = """

@@ -199,7 +199,7 @@ async def test_repairing_the_times_of_a_feed_and_its_host_invents_none(database:
         claimed = await feed_claims.claim(conn, lease=new_id(), now=clock(), leased_until=clock() + SECOND, limit=10)
     (of_ours,) = (feed for feed in claimed if feed.source_id == source.id)
     state = of_ours.state
-    assert (state.off, state.failing_since, state.moved, state.last_full_at) == (None, None, None, None)
+    assert (state.disabled, state.failing_since, state.moved, state.last_full_at) == (None, None, None, None)
     assert of_ours.host_answered_at is None
     assert await world.rows("SELECT last_succeeded_at, last_new_at FROM feed_state WHERE host = 'h.example'") == [
         (None, None)

@@ -592,7 +592,7 @@ async def test_what_may_be_a_duplicate_is_shown_beside_it(world: World) -> None:
         waiting = (await custom_store.list_queue(conn, Shown.PENDING, limit=10)).submissions
         hints = await hints_of(conn, waiting, world.clock())
 
-    assert [(one.name, one.is_same_host, one.is_same_name) for one in hints.likenesses[feed.id]] == [
+    assert [(one.name, one.is_same_host, one.is_same_name) for one in hints.similar[feed.id]] == [
         ("good NEWS!", False, True),
         ("Sports", True, False),
     ]

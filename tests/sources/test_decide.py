@@ -297,7 +297,7 @@ def test_a_source_joins_another_unless_something_would_be_lost(differing: dict[s
 # Who may have a feed polled now
 
 
-FREE = Standing(None, None, None, off_by_operator=False, asked_until=None, paused_until=None)
+FREE = Standing(None, None, None, disabled_by_operator=False, asked_until=None, paused_until=None)
 BEFORE, LATER = START - timedelta(hours=1), START + timedelta(hours=1)
 BY_OPERATOR = "An operator has disabled this feed."
 
@@ -306,18 +306,21 @@ BY_OPERATOR = "An operator has disabled this feed."
     ("standing", "refusal"),
     [
         (FREE, None),
-        (replace(FREE, off_at=BEFORE, off_reason="not_found"), None),  # disabled by polling: a retry is welcome
-        (replace(FREE, off_at=BEFORE, off_reason="not_found", off_by_operator=True), BY_OPERATOR),
-        (replace(FREE, off_at=BEFORE, off_reason="too noisy"), BY_OPERATOR),
         (
-            replace(FREE, off_at=BEFORE, off_reason="too noisy", off_until=LATER),
+            replace(FREE, disabled_at=BEFORE, disable_reason="not_found"),
+            None,
+        ),  # disabled by polling: a retry is welcome
+        (replace(FREE, disabled_at=BEFORE, disable_reason="not_found", disabled_by_operator=True), BY_OPERATOR),
+        (replace(FREE, disabled_at=BEFORE, disable_reason="too noisy"), BY_OPERATOR),
+        (
+            replace(FREE, disabled_at=BEFORE, disable_reason="too noisy", disabled_until=LATER),
             "An operator has disabled this feed until 2026-03-01 13:00 UTC.",
         ),
         (
-            replace(FREE, off_at=BEFORE, off_reason="ssrf_blocked"),
+            replace(FREE, disabled_at=BEFORE, disable_reason="ssrf_blocked"),
             "This feed leads to an address that is not allowed. Only an operator can enable it again.",
         ),
-        (replace(FREE, off_reason="ssrf_blocked"), None),
+        (replace(FREE, disable_reason="ssrf_blocked"), None),
         (replace(FREE, asked_until=LATER), "The site allows no request before 2026-03-01 13:00 UTC."),
         (replace(FREE, asked_until=START), None),
         (

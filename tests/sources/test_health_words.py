@@ -8,7 +8,7 @@ import pytest
 
 from headwater.polling.decide import BY_HAND_ONLY, decide, decide_host, decide_paused
 from headwater.polling.policy import POLICIES
-from headwater.polling.types import FailureClass, FeedState, HostState, Moved, Off, PollFailed, PollingOptions
+from headwater.polling.types import Disabled, FailureClass, FeedState, HostState, Moved, PollFailed, PollingOptions
 from headwater.sources.health.decide import describe, forecast, lasting, when
 from headwater.sources.health.types import FeedHealth, Forecast
 from headwater.types import SourceId
@@ -130,7 +130,8 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
         pytest.param(
             a_feed(
                 state=replace(
-                    failing(3, FailureClass.NOT_FOUND), off=Off(NOW - HOUR, FailureClass.NOT_FOUND, NOW + 47 * HOUR)
+                    failing(3, FailureClass.NOT_FOUND),
+                    disabled=Disabled(NOW - HOUR, FailureClass.NOT_FOUND, NOW + 47 * HOUR),
                 ),
                 last_status=404,
                 next_poll_at=NOW + 47 * HOUR,
@@ -151,7 +152,7 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
         pytest.param(
             a_feed(
                 "five",
-                replace(failing(5, FailureClass.GONE), off=Off(NOW - HOUR, FailureClass.GONE, None)),
+                replace(failing(5, FailureClass.GONE), disabled=Disabled(NOW - HOUR, FailureClass.GONE, None)),
                 last_status=410,
                 next_poll_at=BY_HAND_ONLY,
             ),
@@ -166,7 +167,10 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
             id="off for good",
         ),
         pytest.param(
-            a_feed(state=FeedState(ID, off=Off(TUESDAY, "They asked us to stop.", None)), next_poll_at=BY_HAND_ONLY),
+            a_feed(
+                state=FeedState(ID, disabled=Disabled(TUESDAY, "They asked us to stop.", None)),
+                next_poll_at=BY_HAND_ONLY,
+            ),
             [
                 "Disabled by an operator yesterday at 09:10: They asked us to stop.",
                 "Not polled until it is enabled or its URL is changed.",
@@ -211,7 +215,8 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
             replace(
                 a_feed(
                     state=replace(
-                        failing(3, FailureClass.NETWORK), off=Off(NOW - HOUR, FailureClass.NETWORK, NOW + HOUR)
+                        failing(3, FailureClass.NETWORK),
+                        disabled=Disabled(NOW - HOUR, FailureClass.NETWORK, NOW + HOUR),
                     ),
                 ),
                 host=HostState("example.com", (), FailureClass.NETWORK, NOW + 4 * HOUR, 1),
@@ -263,7 +268,7 @@ def test_what_is_expected_comes_true(name: str, kind: FailureClass, others: int)
         else:
             decision = decide(state, failed, policy, OPTIONS, at)
         state = decision.state
-        if state.off is not None:
+        if state.disabled is not None:
             break
         feed = a_feed(name, state, next_poll_at=decision.next_poll_at, last_status=failed.status)
         feed = replace(feed, host=host)
@@ -272,11 +277,11 @@ def test_what_is_expected_comes_true(name: str, kind: FailureClass, others: int)
         assert ("at the earliest" in " ".join(sentences_of(feed))) == (expected[-1] is not None)
         at = decision.next_poll_at
 
-    if state.off is None:
+    if state.disabled is None:
         assert set(expected) == {None}
         assert policy.rule(kind, failed.status).threshold is None or host.paused_until is not None
     else:
-        assert [(one.at, one.until) for one in expected if one] == [(at, state.off.until)] * len(expected)
+        assert [(one.at, one.until) for one in expected if one] == [(at, state.disabled.until)] * len(expected)
         assert [one.failures for one in expected if one] == list(range(len(expected), 0, -1))
 
 
@@ -292,7 +297,9 @@ def test_a_failure_that_does_not_concern_the_host_counts_while_the_host_is_pause
     "feed",
     [
         a_feed(),
-        a_feed(state=replace(failing(3, FailureClass.NOT_FOUND), off=Off(NOW, FailureClass.NOT_FOUND, NOW + DAY))),
+        a_feed(
+            state=replace(failing(3, FailureClass.NOT_FOUND), disabled=Disabled(NOW, FailureClass.NOT_FOUND, NOW + DAY))
+        ),
     ],
     ids=["works", "is disabled"],
 )

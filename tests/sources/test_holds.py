@@ -61,7 +61,7 @@ async def test_a_feed_that_an_operator_disabled_is_disabled_when_it_is_left_and_
         followed = await follow(conn, user_id)
 
     found = await standing(conn, followed)
-    assert (found.off_at, found.off_reason, found.off_by_operator) == (START, "a court says so", True)
+    assert (found.disabled_at, found.disable_reason, found.disabled_by_operator) == (START, "a court says so", True)
     assert await next_poll_at(conn, followed) == (True,)
 
 
@@ -102,7 +102,7 @@ async def test_an_operator_who_adds_the_feed_themselves_lifts_what_was_decided(c
 
     found = await feed_schedule.find_standing(conn, source_id=made.id)
     assert found is not None
-    assert found.off_at is None
+    assert found.disabled_at is None
 
 
 async def test_holds_that_are_over_are_forgotten(conn: Connection) -> None:
@@ -167,7 +167,7 @@ async def test_a_moved_feed_that_an_operator_disabled_is_disabled_when_it_is_add
     assert await next_poll_at(conn, added) == (True,)
     source = await sources.find_by_id(conn, source_id=added.source_id)
     assert source.enabled is not whole
-    assert (await standing(conn, added)).off_by_operator is not whole
+    assert (await standing(conn, added)).disabled_by_operator is not whole
 
 
 async def test_a_feed_with_a_source_of_its_own_is_not_disabled_by_one_that_moved_there(conn: Connection) -> None:

@@ -143,7 +143,7 @@ async def test_a_readers_retry_does_not_lift_what_an_operator_disabled(conn: Con
     with pytest.raises(RetryRefused, match="An operator has disabled this feed"):
         await operate.retry(conn, source, actor=READER, now=START + timedelta(hours=1))
 
-    assert (await feed_schedule.off_until(conn, source_id=source.id))[0]
+    assert (await feed_schedule.disabled_until(conn, source_id=source.id))[0]
     assert [line.action for line in await log_of(conn)] == [AuditAction.SOURCE_CREATED, AuditAction.SOURCE_DISABLED]
 
 
@@ -195,7 +195,7 @@ async def test_a_readers_retry_of_a_feed_that_headwater_disabled_polls_it_and_le
 
     await operate.retry(conn, source, actor=READER, now=START)
 
-    assert await feed_schedule.off_until(conn, source_id=source.id) == (False, None)
+    assert await feed_schedule.disabled_until(conn, source_id=source.id) == (False, None)
     line = (await log_of(conn))[-1]
     assert (line.action, line.actor_name) == (AuditAction.SOURCE_ENABLED, "ada@example.com")
     assert line.detail["was_disabled_for"] == "gone"
@@ -217,7 +217,7 @@ async def test_an_operator_enables_what_readers_may_not(conn: Connection) -> Non
 
     await operate.enable(conn, source, actor=COMMAND_LINE, now=START)
 
-    assert await feed_schedule.off_until(conn, source_id=source.id) == (False, None)
+    assert await feed_schedule.disabled_until(conn, source_id=source.id) == (False, None)
 
 
 async def test_setting_enabled_to_true_clears_all_that_was_held_against_the_feed(conn: Connection) -> None:

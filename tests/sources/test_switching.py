@@ -14,7 +14,7 @@ from headwater.polling.decide import BY_HAND_ONLY, decide
 from headwater.polling.policy import COOLDOWN
 from headwater.polling.store import claims as feed_claims
 from headwater.polling.store import schedule as feed_schedule
-from headwater.polling.types import ClaimedFeed, FailureClass, FeedState, NotModified, Off, PollFailed, Validators
+from headwater.polling.types import ClaimedFeed, Disabled, FailureClass, FeedState, NotModified, PollFailed, Validators
 from headwater.sources.follow import disable, disable_source, enable, enable_source, follow, move, refresh
 from headwater.sources.store import details, sources
 from headwater.sources.types import Source, SourceDetails, SourceOverrides
@@ -59,9 +59,9 @@ async def test_a_class_of_failure_keeps_a_feed_off_for_as_long_as_seed_000_says(
     assert told == until
     assert await claim(conn, until - HOUR) == []
     (probe,) = await claim(conn, until)
-    assert probe.state.off == Off(START, FailureClass(reason), until, by_operator=True)
+    assert probe.state.disabled == Disabled(START, FailureClass(reason), until, by_operator=True)
     after = decide(probe.state, WELL, COOLDOWN, OPTIONS, until)
-    assert after.state.off is None
+    assert after.state.disabled is None
 
 
 @pytest.mark.parametrize("reason", ["rate_limited", "unexpected", "ssrf_blocked", "The publisher asked us to stop"])
@@ -72,7 +72,7 @@ async def test_any_other_reason_holds_until_a_person_enables_the_feed(reason: st
 
     told = await health(conn, source)
     assert until is None
-    assert (told.feed_disabled_at, told.off_until, told.next_poll_at) == (START, None, None)
+    assert (told.feed_disabled_at, told.feed_disabled_until, told.next_poll_at) == (START, None, None)
     assert await claim(conn, START + timedelta(days=3000)) == []
 
     await enable(conn, source, START + HOUR)
@@ -109,11 +109,11 @@ async def test_a_poll_under_way_does_not_switch_a_feed_on_again(conn: Connection
 
 @pytest.mark.parametrize("outcome", [WELL, PollFailed(FailureClass.GONE, "Gone.", 410)], ids=["well", "failed"])
 def test_what_a_person_switched_off_is_not_switched_on_by_a_poll(outcome: NotModified | PollFailed) -> None:
-    state = FeedState(SourceId(new_id()), off=Off(START, "The publisher asked us to stop", None))
+    state = FeedState(SourceId(new_id()), disabled=Disabled(START, "The publisher asked us to stop", None))
 
     after = decide(state, outcome, COOLDOWN, OPTIONS, START + HOUR)
 
-    assert after.state.off == state.off
+    assert after.state.disabled == state.disabled
     assert after.next_poll_at == BY_HAND_ONLY
     assert after.happenings == ()
 
@@ -185,7 +185,9 @@ async def test_a_refresh_during_a_poll_waits_for_it(conn: Connection) -> None:
 async def test_errors_are_forgotten_and_nothing_else(conn: Connection) -> None:
     source = await a_source(conn)
     (feed,) = await claim(conn)
-    failing = replace(feed.state, consecutive_errors=4, last_error="Gone.", off=Off(START, "gone", START + HOUR))
+    failing = replace(
+        feed.state, consecutive_errors=4, last_error="Gone.", disabled=Disabled(START, "gone", START + HOUR)
+    )
     await answer(conn, an_answer(feed, state=failing, next_poll_at=START + HOUR))
 
     await feed_schedule.clear_errors(conn, source_id=source.id)

@@ -65,7 +65,7 @@ async def a_sick_zoo(database: Database) -> dict[str, Source]:
             (START, START, found["Failing"].id),
         )
         await conn.execute(
-            "UPDATE hosts SET paused_until = %s, alike_class = 'network' WHERE name = 'failing.example'",
+            "UPDATE hosts SET paused_until = %s, failure_class = 'network' WHERE name = 'failing.example'",
             (START + timedelta(hours=3),),
         )
     return found

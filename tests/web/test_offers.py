@@ -48,8 +48,8 @@ async def polled(
     error: str | None = None,
     *,
     kind: str = "not_a_feed",
-    off_at: datetime | None = None,
-    off_until: datetime | None = None,
+    disabled_at: datetime | None = None,
+    disabled_until: datetime | None = None,
     is_sought: bool = False,
     url: str = PAGE_URL,
 ) -> SourceId:
@@ -60,15 +60,17 @@ async def polled(
             """
             UPDATE feed_state
             SET last_polled_at = %(now)s, next_poll_at = %(next)s, last_error = %(error)s, last_error_type = %(kind)s,
-                off_until = %(off_until)s, needs_rediscovery = %(is_sought)s
+                disabled_until = %(disabled_until)s, needs_rediscovery = %(is_sought)s
             WHERE source_id = %(id)s
             """,
             {
                 "id": source.id, "now": START, "next": START + timedelta(hours=2), "error": error,
-                "kind": kind if error else None, "off_until": off_until, "is_sought": is_sought,
+                "kind": kind if error else None, "disabled_until": disabled_until, "is_sought": is_sought,
             },
         )  # fmt: skip
-        await sources.set_disabled(conn, source_id=source.id, disabled_at=off_at, reason=kind if off_at else None)
+        await sources.set_disabled(
+            conn, source_id=source.id, disabled_at=disabled_at, reason=kind if disabled_at else None
+        )
     return source.id
 
 
@@ -95,9 +97,9 @@ async def test_every_state_has_its_display(ada: Person, database: Database) -> N
     working = await shown()
     await polled(database, "The server does not answer in time.", kind="network")
     failing = await shown()
-    await polled(database, "Gone.", kind="gone", off_at=START, off_until=START + timedelta(days=3))
+    await polled(database, "Gone.", kind="gone", disabled_at=START, disabled_until=START + timedelta(days=3))
     resting = await shown()
-    await polled(database, "Refused.", kind="ssrf_blocked", off_at=START)
+    await polled(database, "Refused.", kind="ssrf_blocked", disabled_at=START)
     off = await shown()
 
     assert '<span class="badge">Pending</span>' in pending

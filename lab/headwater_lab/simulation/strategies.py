@@ -16,13 +16,13 @@ from headwater.polling.rhythm import ENTRIES_LOOKED_AT, needs_full_response, nex
 from headwater.polling.types import (
     NEVER,
     Decision,
+    Disabled,
     FailureClass,
     FeedState,
     Happening,
     HostState,
     Level,
     NotModified,
-    Off,
     Polled,
     PollFailed,
     PollingOptions,
@@ -79,7 +79,7 @@ class Adaptive:
     def _changes_nothing(self, feed: int, answer: PollAnswer) -> bool:
         """Whether the answer changes only the next poll: nothing new, no errors. This shortcut halves the time."""
         state, one = self._states[feed], self._world.feeds[feed]
-        if state.last_error is not None or self._hosts[one.host].alike_sources:
+        if state.last_error is not None or self._hosts[one.host].failing_sources:
             return False
         if isinstance(answer, FullResponse):
             return not answer.new and state.last_full_at is not None and not one.software.validates
@@ -88,9 +88,9 @@ class Adaptive:
     def finish(self, end: float) -> None:
         """Feeds that work again but are still disabled have been so until now."""
         for feed in self._cooldown_from:
-            off = self._states[feed].off
-            if off is not None and self._world.look(feed, end)[0] is None:
-                self._note_return(feed, off, end)
+            disabled = self._states[feed].disabled
+            if disabled is not None and self._world.look(feed, end)[0] is None:
+                self._note_return(feed, disabled, end)
 
     def _outcome(self, feed: int, answer: PollAnswer, at: float) -> PollOutcome:
         if isinstance(answer, PollFailed):
@@ -138,25 +138,25 @@ class Adaptive:
         if Happening.DISABLED in decision.happenings:
             self.log.warnings += 1
             self.log.disablings.append(FeedDisabled(feed, at))
-        if before.off is not None and decision.state.off is None:
-            self._note_return(feed, before.off, at)
+        if before.disabled is not None and decision.state.disabled is None:
+            self._note_return(feed, before.disabled, at)
             del self._cooldown_from[feed]
-        elif decision.state.off is not before.off:
+        elif decision.state.disabled is not before.disabled:
             self._cooldown_from[feed] = at
         if self._world.is_offline(at):
             self.log.own_failures_counted += decision.state.consecutive_errors > before.consecutive_errors
 
-    def _note_return(self, feed: int, off: Off, at: float) -> None:
+    def _note_return(self, feed: int, disabled: Disabled, at: float) -> None:
         refused_at = self._refused_at.get(self._world.feeds[feed].host, 0.0)
-        answering = max(self._world.working_since(feed, at), seconds(off.at), refused_at)
-        cooldown = off.until - moment(self._cooldown_from[feed]) if off.until else NEVER
+        answering = max(self._world.working_since(feed, at), seconds(disabled.at), refused_at)
+        cooldown = disabled.until - moment(self._cooldown_from[feed]) if disabled.until else NEVER
         self.log.returns.append(FeedReturn(feed, moment(at) - moment(answering), cooldown))
 
     def _log_host(self, number: int, host: HostDecision, at: float) -> None:
         if host.paused:
             self.log.warnings += 1
             self.log.host_pauses += 1
-            is_refused = host.state.alike_class is FailureClass.RATE_LIMITED
+            is_refused = host.state.failure_class is FailureClass.RATE_LIMITED
             self.log.mistaken_pauses += not is_refused and not self._world.has_fault(number, at)
 
 

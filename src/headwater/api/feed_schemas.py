@@ -171,7 +171,7 @@ def moderated_feed(one: FeedSubmission, hints: Hints) -> ModeratedFeed:
     """A suggestion with its submitter, duplicates and scores."""
     blocked, score = hints.blocked.get(one.id), hints.scores[one.id]
     values = {field.name: getattr(one, field.name) for field in fields(one)} | {
-        "submitted_at": one.created_at, "submitter": one, "similar": hints.likenesses.get(one.id, ()),
+        "submitted_at": one.created_at, "submitter": one, "similar": hints.similar.get(one.id, ()),
         "blocked_domain": blocked.domain if blocked else None, "domain": hints.domains[one.id],
         "spam_score": score.points, "spam_signals": score.signals,
     }  # fmt: skip

@@ -160,7 +160,7 @@ class SourceResponse(ResponseModel):
     )
     feed_disabled_at: Annotated[datetime | None, Field(description="When its feed was disabled.")]
     feed_disable_reason: Annotated[str | None, Field(description="Why its feed was disabled.")]
-    off_until: Annotated[datetime | None, Field(description="When it is probed; null: not until it is enabled.")]
+    feed_disabled_until: Annotated[datetime | None, Field(description="When it is probed; null: once it is enabled.")]
     last_polled_at: datetime | None
     last_succeeded_at: datetime | None
     next_poll_at: Annotated[datetime | None, Field(description="Null if no poll is scheduled.")]

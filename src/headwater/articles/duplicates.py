@@ -24,7 +24,7 @@ class KnownTexts:
     """The articles of known texts, in the database and in the records linked before."""
 
     originals: dict[bytes, list[Original]]  # by the hash of the text
-    alike: dict[ArticleId, ArticleId]  # the nearest stored text of a record
+    nearest: dict[ArticleId, ArticleId]  # the nearest stored text of a record
     fresh: list[tuple[int, ArticleId]] = field(default_factory=list[tuple[int, ArticleId]])
 
     def equal(self, record: NewContent, merged: Extracted) -> ArticleId | None:
@@ -40,7 +40,7 @@ class KnownTexts:
 
     def near(self, record: NewContent) -> ArticleId | None:
         """A near-duplicate of this text, stored or of this batch."""
-        if found := self.alike.get(record.article_id):
+        if found := self.nearest.get(record.article_id):
             return found
         simhash = record.extracted.simhash
         if simhash is None:

@@ -34,14 +34,14 @@ def letters(values: Iterable[str]) -> str:
 
 
 def times(values: Iterable[datetime | None]) -> str:
-    return "{" + ",".join(alike(values, _or_null)) + "}"
+    return "{" + ",".join(once_per_run(values, _or_null)) + "}"
 
 
 def uuids(values: Iterable[UUID | None]) -> str:
-    return "{" + ",".join(alike(values, _or_null)) + "}"
+    return "{" + ",".join(once_per_run(values, _or_null)) + "}"
 
 
-def alike(values: Iterable[_T], of: Callable[[_T], str]) -> Iterator[str]:
+def once_per_run(values: Iterable[_T], of: Callable[[_T], str]) -> Iterator[str]:
     """`of` each value, called once for a run of the same object: in a batch most rows have the same time and origin,
     and the URLs of a source are neighbours. Hashing enums and UUIDs for a cache would be slower."""
     last: object = object()

@@ -7,7 +7,7 @@ from headwater.hosts.decide import FIRST_GUESS, LONGEST_GUESS, LONGEST_WAIT
 from headwater.hosts.types import HostState
 from headwater.types import FailureClass, SourceId, record
 
-ALIKE = 3
+FAILING_SOURCES_TO_PAUSE = 3
 FIRST_PAUSE = timedelta(hours=1)
 # The host answered, and the response concerns this feed only.
 FEED_FAILURES = frozenset({FailureClass.PARSE_ERROR, FailureClass.TOO_LARGE})
@@ -43,24 +43,24 @@ def after_poll(host: HostState, source_id: SourceId, failure: HostFailure | None
         return HostDecision(HostState(host.host), resumed=host.paused_until is not None)
     if failure.kind in OWN_FAILURES or failure.needs_operator:
         return HostDecision(host)
-    alike = _alike(host, source_id, failure.kind)
+    failing = _with_failure(host, source_id, failure.kind)
     if host.paused_until is not None and now < host.paused_until and failure.retry_after is None:
         return HostDecision(host, counts=False)  # a user polled it during the pause: nothing new is learned
     # A host that was unreachable may fail now in a way that concerns one feed: then it answers again.
-    answers_again = host.alike_class in UNREACHABLE and failure.kind not in UNREACHABLE | REFUSED
+    answers_again = host.failure_class in UNREACHABLE and failure.kind not in UNREACHABLE | REFUSED
     if host.paused_until is not None and not answers_again:
-        return HostDecision(_paused(alike, failure, now), counts=False)
-    if len(alike.alike_sources) >= ALIKE or failure.pauses_host:
-        return HostDecision(_paused(alike, failure, now), counts=False, paused=True)
-    return HostDecision(replace(alike, paused_until=None, pauses=0), resumed=host.paused_until is not None)
+        return HostDecision(_paused(failing, failure, now), counts=False)
+    if len(failing.failing_sources) >= FAILING_SOURCES_TO_PAUSE or failure.pauses_host:
+        return HostDecision(_paused(failing, failure, now), counts=False, paused=True)
+    return HostDecision(replace(failing, paused_until=None, pauses=0), resumed=host.paused_until is not None)
 
 
-def _alike(host: HostState, source_id: SourceId, kind: FailureClass) -> HostState:
-    if host.alike_class is not kind:
-        return replace(host, alike_sources=(source_id,), alike_class=kind)
-    if source_id in host.alike_sources or len(host.alike_sources) >= ALIKE:
+def _with_failure(host: HostState, source_id: SourceId, kind: FailureClass) -> HostState:
+    if host.failure_class is not kind:
+        return replace(host, failing_sources=(source_id,), failure_class=kind)
+    if source_id in host.failing_sources or len(host.failing_sources) >= FAILING_SOURCES_TO_PAUSE:
         return host
-    return replace(host, alike_sources=(*host.alike_sources, source_id))
+    return replace(host, failing_sources=(*host.failing_sources, source_id))
 
 
 def _paused(host: HostState, failure: HostFailure, now: datetime) -> HostState:

@@ -35,8 +35,8 @@ class HostState:
     """The breaker's state: which feeds of the host failed in the same way, and whether it is paused."""
 
     host: str
-    alike_sources: tuple[SourceId, ...] = ()
-    alike_class: FailureClass | None = None
+    failing_sources: tuple[SourceId, ...] = ()
+    failure_class: FailureClass | None = None
     paused_until: datetime | None = None
     pauses: int = 0
 
@@ -53,8 +53,8 @@ class HeldHost(NamedTuple):
     strikes: int = 0  # leases on pages that ended without a release
     ready_at: datetime | None = None
     lost_at: datetime | None = None  # when the last such lease ended
-    alike_sources: list[SourceId] | None = None
-    alike_class: str | None = None
+    failing_sources: list[SourceId] | None = None
+    failure_class: str | None = None
     paused_until: datetime | None = None
     pauses: int = 0
 

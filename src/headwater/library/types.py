@@ -44,7 +44,7 @@ class FeedItem(Subscription):
     last_error: str | None
     last_error_type: str | None
     disabled_at: datetime | None
-    off_until: datetime | None
+    disabled_until: datetime | None
     article_count: int
 
     @property
@@ -55,7 +55,7 @@ class FeedItem(Subscription):
         return FeedStatus.ERROR if self.last_error else FeedStatus.WORKING
 
     @property
-    def is_off(self) -> bool:
+    def is_disabled(self) -> bool:
         """Disabled, or not polled before its cooldown ends."""
         return self.state not in {SourceState.PENDING, SourceState.WORKING, SourceState.FAILING}
 

@@ -16,12 +16,12 @@ from headwater.polling.rhythm import next_after_success, rhythm_of
 from headwater.polling.types import (
     NEVER,
     Decision,
+    Disabled,
     FeedState,
     Happening,
     Level,
     Moved,
     NotModified,
-    Off,
     Polled,
     PollFailed,
     PollingOptions,
@@ -67,13 +67,13 @@ def decide_paused(state: FeedState, failed: PollFailed, until: datetime, now: da
     """A failure of the host, not of the feed: it is shown, but not counted. The feed fails from now on."""
     since = state.failing_since or now
     shown = replace(state, last_error=failed.detail, last_error_type=failed.kind, failing_since=since)
-    return Decision(shown, max(until, _end(state.off)) if state.off else until)
+    return Decision(shown, max(until, _end(state.disabled)) if state.disabled else until)
 
 
 def decide_outage(state: FeedState, now: datetime) -> Decision:
     """A failure of our own network: nothing changes. A disabled feed waits for its probe as before."""
     soon = now + OUTAGE_RETRY
-    return Decision(state, max(soon, _end(state.off)) if state.off else soon, is_outage=True)
+    return Decision(state, max(soon, _end(state.disabled)) if state.disabled else soon, is_outage=True)
 
 
 def _after_success(state: FeedState, outcome: Polled | NotModified, options: PollingOptions, now: datetime) -> Decision:
@@ -85,9 +85,9 @@ def _after_success(state: FeedState, outcome: Polled | NotModified, options: Pol
         last_full_at=now if isinstance(outcome, Polled) and not outcome.is_delta else state.last_full_at,
         hints=outcome.feed.hints if isinstance(outcome, Polled) else state.hints,
     )  # fmt: skip
-    if state.off is not None and state.off.is_by_hand:
-        return Decision(replace(fresh, off=state.off), _end(state.off))
-    happenings = (Happening.ENABLED,) if state.off else ()
+    if state.disabled is not None and state.disabled.is_by_hand:
+        return Decision(replace(fresh, disabled=state.disabled), _end(state.disabled))
+    happenings = (Happening.ENABLED,) if state.disabled else ()
     if moved is not None and moved.times >= MOVED_TIMES and now - moved.since >= MOVED_FOR:
         happenings += (Happening.MOVED,)
     return Decision(fresh, next_after_success(fresh, outcome, options, now), happenings=happenings)
@@ -109,12 +109,12 @@ def _after_failure(
         streak_class=failed.kind, permanent_errors=state.permanent_errors + rule.permanent,
         failing_since=state.failing_since or now, last_error=failed.detail, last_error_type=failed.kind,
     )  # fmt: skip
-    if state.off is not None:
-        return _probe_failed(failing, state.off, failed, rule, options, now)
+    if state.disabled is not None:
+        return _probe_failed(failing, state.disabled, failed, rule, options, now)
     if _is_enough(failing, rule, now):
-        off = Off(now, failed.kind, _until(max(rule.cooldown, _asked_for(failed, options)), now))
+        disabled = Disabled(now, failed.kind, _until(max(rule.cooldown, _asked_for(failed, options)), now))
         happened = (Happening.DISABLED, Happening.LOST) if rule.rediscover else (Happening.DISABLED,)
-        return Decision(replace(failing, off=off), _end(off), rule.level, happened)
+        return Decision(replace(failing, disabled=disabled), _end(disabled), rule.level, happened)
     # A URL that never was a feed is most likely a page of its site, entered by a user: rediscover it at once.
     is_page = rule.rediscover and state.last_full_at is None and failing.consecutive_errors == 1
     happened = (Happening.LOST,) if is_page else ()
@@ -129,25 +129,25 @@ def _is_enough(failing: FeedState, rule: Rule, now: datetime) -> bool:
 
 
 def _probe_failed(
-    failing: FeedState, off: Off, failed: PollFailed, rule: Rule, options: PollingOptions, now: datetime
+    failing: FeedState, disabled: Disabled, failed: PollFailed, rule: Rule, options: PollingOptions, now: datetime
 ) -> Decision:
     """It stays disabled: twice as long after a permanent failure, up to 7 days; as long as before after another, and
     never shorter than the site asks for. A user's poll before the end of the cooldown is not a probe."""
-    if off.until is None:
+    if disabled.until is None:
         return Decision(failing, BY_HAND_ONLY, rule.level)
-    if now < off.until:
-        until = max(off.until, now + _asked_for(failed, options))
-        return Decision(replace(failing, off=replace(off, until=until)), until, rule.level)
+    if now < disabled.until:
+        until = max(disabled.until, now + _asked_for(failed, options))
+        return Decision(replace(failing, disabled=replace(disabled, until=until)), until, rule.level)
     if rule.threshold is None:
         again = now + _wait(failing, failed, rule, options)
-        return Decision(replace(failing, off=replace(off, until=again)), again, rule.level)
-    times = off.times + 1 if rule.permanent else off.times
+        return Decision(replace(failing, disabled=replace(disabled, until=again)), again, rule.level)
+    times = disabled.times + 1 if rule.permanent else disabled.times
     cooldown = rule.cooldown if rule.cooldown == NEVER else min(rule.cooldown * 2 ** min(times - 1, 10), MOST_OFF)
     until = _until(max(cooldown, _asked_for(failed, options)), now)
-    again = replace(off, reason=failed.kind, until=until, times=times, by_operator=False)
+    again = replace(disabled, reason=failed.kind, until=until, times=times, by_operator=False)
     # Disabled for another reason before, and a page by now: it was not rediscovered yet.
-    happened = (Happening.LOST,) if rule.rediscover and off.reason is not failed.kind else ()
-    return Decision(replace(failing, off=again), _end(again), rule.level, happened)
+    happened = (Happening.LOST,) if rule.rediscover and disabled.reason is not failed.kind else ()
+    return Decision(replace(failing, disabled=again), _end(again), rule.level, happened)
 
 
 def _wait(failing: FeedState, failed: PollFailed, rule: Rule, options: PollingOptions) -> timedelta:
@@ -181,5 +181,5 @@ def _until(cooldown: timedelta, now: datetime) -> datetime | None:
     return None if cooldown == NEVER else now + cooldown
 
 
-def _end(off: Off) -> datetime:
-    return off.until or BY_HAND_ONLY
+def _end(disabled: Disabled) -> datetime:
+    return disabled.until or BY_HAND_ONLY

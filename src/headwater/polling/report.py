@@ -50,8 +50,8 @@ def _log_happenings(report: PollReport) -> None:
     state, bound = report.decision.state, log.bind(source_id=str(report.source_id), url=report.feed_url)
     for happening in report.decision.happenings:
         match happening:
-            case Happening.DISABLED if state.off is not None:
-                reason, errors, until = str(state.off.reason), state.consecutive_errors, _iso(state.off.until)
+            case Happening.DISABLED if state.disabled is not None:
+                reason, errors, until = str(state.disabled.reason), state.consecutive_errors, _iso(state.disabled.until)
                 bound.warning("feed disabled", reason=reason, consecutive_errors=errors, until=until)
             case Happening.MOVED if state.moved is not None:
                 bound.info("feed moved", to=state.moved.url)
@@ -59,7 +59,7 @@ def _log_happenings(report: PollReport) -> None:
                 bound.info(happening.value)
     host = report.host.state
     if report.host.paused:
-        bound.warning("host paused", host=host.host, reason=host.alike_class, until=_iso(host.paused_until))
+        bound.warning("host paused", host=host.host, reason=host.failure_class, until=_iso(host.paused_until))
     if report.host.resumed:
         bound.info("host resumed", host=host.host)
 
@@ -118,18 +118,18 @@ def _decision(report: PollReport) -> str:
     decision, state = report.decision, report.decision.state
     if decision.is_outage:
         return "Hardly any host can be reached: our own network is down, and the failure does not count."
-    if Happening.DISABLED in decision.happenings and state.off is not None:
-        reason = str(state.off.reason)
+    if Happening.DISABLED in decision.happenings and state.disabled is not None:
+        reason = str(state.disabled.reason)
         return f"That is failure {state.consecutive_errors} in a row: the feed is disabled, reason {reason}."
     if Happening.ENABLED in decision.happenings:
         return "It was disabled, and is enabled again."
     if not report.host.counts:
         host = report.host.state.host
         return f"All feeds of {host} fail in the same way: the host is paused, and the failure does not count."
-    if state.off is not None:
-        if state.off.is_by_hand:
-            return f"An operator disabled it ({state.off.reason}), and it stays disabled."
-        return f"It was a probe: the feed stays disabled, for the {state.off.times}. time."
+    if state.disabled is not None:
+        if state.disabled.is_by_hand:
+            return f"An operator disabled it ({state.disabled.reason}), and it stays disabled."
+        return f"It was a probe: the feed stays disabled, for the {state.disabled.times}. time."
     if isinstance(report.outcome, PollFailed):
         return f"It is failure {state.streak} of this class in a row."
     if state.moved is not None:

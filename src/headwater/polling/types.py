@@ -59,7 +59,7 @@ class PollingOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Off:
+class Disabled:
     """A disabled feed: since when, why, until when, and how many times in a row."""
 
     at: datetime
@@ -117,7 +117,7 @@ class FeedState:
     streak_class: FailureClass | None = None
     permanent_errors: int = 0
     failing_since: datetime | None = None
-    off: Off | None = None
+    disabled: Disabled | None = None
     moved: Moved | None = None
     mean_gap: timedelta | None = None
     last_new_at: datetime | None = None
@@ -229,10 +229,10 @@ class Happening(StrEnum):
 class Standing:
     """What a retry has to respect: who disabled the feed until when, Retry-After, and a paused host."""
 
-    off_at: datetime | None
-    off_reason: str | None
-    off_until: datetime | None
-    off_by_operator: bool
+    disabled_at: datetime | None
+    disable_reason: str | None
+    disabled_until: datetime | None
+    disabled_by_operator: bool
     asked_until: datetime | None
     paused_until: datetime | None
 
@@ -242,9 +242,9 @@ class Hold:
     """What an operator or the site decided about a feed before its source was deleted."""
 
     is_disabled: bool  # the whole source
-    off_at: datetime | None
-    off_reason: str | None
-    off_until: datetime | None
+    disabled_at: datetime | None
+    disable_reason: str | None
+    disabled_until: datetime | None
     asked_until: datetime | None
 
 

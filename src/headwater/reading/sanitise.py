@@ -34,7 +34,7 @@ _FLAT = VOID | {"base", "dd", "dt", "embed", "input", "li", "link", "meta", "opt
 _START = re.compile(rf"<(?!(?:{'|'.join(sorted(_FLAT))})[\s/>])[a-z]", re.IGNORECASE)
 # What a browser reopens in each block after one in which it was left open; at most three of the same.
 _FORMATTING = {"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
-_MOST_ALIKE = 3
+_MOST_EQUAL_OPEN = 3
 
 
 def sanitise(html: str, base: str) -> str:
@@ -91,11 +91,11 @@ class _Formatting:
         """Add the next tag. Returns the length of what a browser may reopen after it."""
         if name not in _FORMATTING:
             return self._length
-        alike = self._open.setdefault(name, [])
-        if closing and alike:
-            self._length -= len(name) + len(alike.pop())
-        elif not closing and alike.count(attributes) < _MOST_ALIKE:
-            alike.append(attributes)
+        opened = self._open.setdefault(name, [])
+        if closing and opened:
+            self._length -= len(name) + len(opened.pop())
+        elif not closing and opened.count(attributes) < _MOST_EQUAL_OPEN:
+            opened.append(attributes)
             self._length += len(name) + len(attributes)
         return self._length if closing else 0
 

@@ -225,9 +225,9 @@ def _end_tag(pieces: list[str], at: int, state: _State) -> _State | None:
         ending, context, around, depth = around
         pieces[at] = f"{ended}/{name}>{text}"
         return (ending, context, around, depth) if not context.no_text or _is_blank(text) else None
-    alike = html_rules.HEADINGS if name in html_rules.HEADINGS else frozenset({name})
+    ended_by_it = html_rules.HEADINGS if name in html_rules.HEADINGS else frozenset({name})
     outer: _State | None = state
-    while outer and outer[0][1:] not in alike:
+    while outer and outer[0][1:] not in ended_by_it:
         outer = outer[2]
     if name not in {"br", "p"} and not outer:
         return _remove(pieces, at, at, text, state)

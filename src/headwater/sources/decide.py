@@ -76,10 +76,12 @@ def retry_refusal(standing: Standing, now: datetime, *, is_enabled: bool) -> str
     """Why a user may not have a feed polled now, as a sentence; None: they may."""
     if not is_enabled:
         return "An operator has disabled this feed."
-    if standing.off_at is not None and (standing.off_by_operator or standing.off_reason not in set(FailureClass)):
-        end = f" until {standing.off_until:{MINUTE}}" if standing.off_until else ""
+    if standing.disabled_at is not None and (
+        standing.disabled_by_operator or standing.disable_reason not in set(FailureClass)
+    ):
+        end = f" until {standing.disabled_until:{MINUTE}}" if standing.disabled_until else ""
         return f"An operator has disabled this feed{end}."
-    if standing.off_at is not None and standing.off_reason == FailureClass.SSRF_BLOCKED:
+    if standing.disabled_at is not None and standing.disable_reason == FailureClass.SSRF_BLOCKED:
         return "This feed leads to an address that is not allowed. Only an operator can enable it again."
     if standing.asked_until is not None and standing.asked_until > now:
         return f"The site allows no request before {standing.asked_until:{MINUTE}}."

@@ -125,11 +125,11 @@ async def disable(conn: Connection, source: Source, reason: str, now: datetime) 
         raise NothingToPoll(source.name)
     cooldown = cooldown_of(reason)
     until = now + cooldown if cooldown else None
-    await _turn_off(conn, source, reason, at=now, until=until, now=now)
+    await _disable_feed(conn, source, reason, at=now, until=until, now=now)
     return until
 
 
-async def _turn_off(
+async def _disable_feed(
     conn: Connection, source: Source, reason: str, *, at: datetime, until: datetime | None, now: datetime
 ) -> None:
     await sources.set_disabled(conn, source_id=source.id, disabled_at=at, reason=reason)
@@ -152,8 +152,8 @@ async def enable_source(conn: Connection, source: Source, now: datetime) -> Sour
     """Enable the whole source: it is due at once, or when the cooldown of its feed ends."""
     await sources.set_enabled(conn, source_id=source.id, enabled=True)
     source = replace(source, enabled=True)
-    is_off, until = await feed_schedule.off_until(conn, source_id=source.id)
-    next_poll_at = (until or BY_HAND_ONLY) if is_off else now
+    is_disabled, until = await feed_schedule.disabled_until(conn, source_id=source.id)
+    next_poll_at = (until or BY_HAND_ONLY) if is_disabled else now
     await _wake(conn, source, next_poll_at, now, await _queue_start_pages(conn, source, now))
     return source
 
@@ -167,10 +167,12 @@ async def apply_hold(conn: Connection, source: Source, now: datetime) -> Source:
     hold = await feed_holds.take_hold(conn, feed_url_key=url_key(source.feed_url))
     if hold is not None and hold.asked_until is not None and hold.asked_until > now:
         await feed_schedule.delay_until(conn, source_id=source.id, until=hold.asked_until)
-    if hold is not None and hold.off_at is not None and (hold.off_until is None or hold.off_until > now):
-        await _turn_off(conn, source, hold.off_reason or "", at=hold.off_at, until=hold.off_until, now=now)
+    if hold is not None and hold.disabled_at is not None and (hold.disabled_until is None or hold.disabled_until > now):
+        await _disable_feed(
+            conn, source, hold.disable_reason or "", at=hold.disabled_at, until=hold.disabled_until, now=now
+        )
     elif disable is not None and not disable.is_whole:
-        await _turn_off(conn, source, "Disabled under its earlier URL.", at=now, until=disable.until, now=now)
+        await _disable_feed(conn, source, "Disabled under its earlier URL.", at=now, until=disable.until, now=now)
     is_whole = disable is not None and disable.is_whole
     return await disable_source(conn, source, now, by_operator=True) if is_whole else source
 

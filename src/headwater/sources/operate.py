@@ -36,7 +36,7 @@ async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Ac
     """Change a source; a new URL is polled at once. Raises Invalid, InvalidUrl, SourceExists, NotApproved."""
     if wanted.enabled:
         await _check_approved(conn, source)
-    was_off = not source.enabled
+    was_disabled = not source.enabled
     if wanted.is_system and not source.is_system and await custom.is_unapproved(conn, source_id=source.id):
         raise NotApproved(source.name)  # a system source is public
     await follow.change(conn, source, wanted, now=now)
@@ -48,7 +48,7 @@ async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Ac
         source = await follow.disable_source(conn, source, now, by_operator=True)
     elif wanted.enabled and not source.enabled:
         source = await follow.enable_source(conn, source, now)
-    if wanted.enabled and (was_off or (await feed_schedule.off_until(conn, source_id=source.id))[0]):
+    if wanted.enabled and (was_disabled or (await feed_schedule.disabled_until(conn, source_id=source.id))[0]):
         await follow.enable(conn, source, now)  # seed 001: its errors are reset
     await _record(conn, actor, AuditAction.SOURCE_CHANGED, source, now, **_detail(wanted))
     return await sources.find_by_id(conn, source_id=source.id)
@@ -88,11 +88,11 @@ async def retry(conn: Connection, source: Source, *, actor: Actor, now: datetime
         raise NothingToPoll(source.name)
     if refusal := retry_refusal(standing, now, is_enabled=source.enabled):
         raise RetryRefused(refusal)
-    if standing.off_at is None:
+    if standing.disabled_at is None:
         await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=now, now=now)
         return
     await follow.enable(conn, source, now)
-    detail = {"was_disabled_for": standing.off_reason, "by": "a reader's retry"}
+    detail = {"was_disabled_for": standing.disable_reason, "by": "a reader's retry"}
     await _record(conn, actor, AuditAction.SOURCE_ENABLED, source, now, **detail)
 
 

@@ -76,7 +76,7 @@ class SourceDetails(Source):
     state: SourceState
     feed_disabled_at: datetime | None
     feed_disable_reason: str | None
-    off_until: datetime | None
+    feed_disabled_until: datetime | None
     last_polled_at: datetime | None
     last_succeeded_at: datetime | None
     next_poll_at: datetime | None  # None: disabled until an operator enables it

@@ -161,9 +161,9 @@ def test_a_feed_dies_and_comes_back_and_each_step_is_seen(world: World, browser:
         assert waits[-1] > waits[0]
         off = world.source()
         assert (off["status"], off["feed_disable_reason"]) == ("auto_disabled", "not_found")
-        off_at, probe_at = (datetime.fromisoformat(off[name]) for name in ("feed_disabled_at", "off_until"))
-        assert off_at - ill >= DAY  # a threshold also needs time
-        assert probe_at - off_at == 2 * DAY
+        disabled_at, probe_at = (datetime.fromisoformat(off[f"feed_disabled_{name}"]) for name in ("at", "until"))
+        assert disabled_at - ill >= DAY  # a threshold also needs time
+        assert probe_at - disabled_at == 2 * DAY
         page.reload()
         expect_state(
             page, "Auto-disabled", "Auto-disabled today at ", "with the reason not found", "One probe is sent "
@@ -178,7 +178,10 @@ def test_a_feed_dies_and_comes_back_and_each_step_is_seen(world: World, browser:
         assert probe is not None
         assert probe.outcome_name == "not_found"
         again = world.source()
-        assert (again["status"], datetime.fromisoformat(again["off_until"]) - probe_at) == ("auto_disabled", 4 * DAY)
+        assert (again["status"], datetime.fromisoformat(again["feed_disabled_until"]) - probe_at) == (
+            "auto_disabled",
+            4 * DAY,
+        )
         page.reload()
         expect_state(page, "Auto-disabled", f"Failed {failures + 1} times since")
         assert taken(logged) == [("warning", "feed poll failed")]

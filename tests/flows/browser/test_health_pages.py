@@ -67,7 +67,7 @@ async def fill(database: Database) -> str:
             UPDATE feed_state
             SET last_polled_at = %(now)s, last_succeeded_at = %(now)s,
                 next_poll_at = %(now)s::timestamptz + interval '1 hour'
-            WHERE off_at IS NULL AND mod(hashtext(feed_url), 9) <> 0
+            WHERE disabled_at IS NULL AND mod(hashtext(feed_url), 9) <> 0
             """,
             {"now": now},
         )
@@ -82,7 +82,7 @@ async def fill(database: Database) -> str:
             {"now": now, "id": sick.id},
         )
         await conn.execute(
-            "UPDATE hosts SET paused_until = %s, alike_class = 'rate_limited' WHERE name = 'host3.example'",
+            "UPDATE hosts SET paused_until = %s, failure_class = 'rate_limited' WHERE name = 'host3.example'",
             (now + timedelta(hours=2),),
         )
         await conn.execute(

@@ -48,7 +48,7 @@ async def evaluate(database: Database) -> None:
 async def fall_ill(database: Database) -> None:
     async with database.as_system() as conn:
         await a_system_feed(conn, 1, errors=4, is_critical=True)
-        await a_system_feed(conn, 2, off_at=datetime.now(UTC) - timedelta(days=3))
+        await a_system_feed(conn, 2, disabled_at=datetime.now(UTC) - timedelta(days=3))
     await evaluate(database)
 
 

@@ -20,19 +20,19 @@ LISTED = 1000  # disabled or critical feeds; the others are only counted
 PAGE_STAGES = {"extracting": PageKind.ARTICLE, "sitemaps": PageKind.SITEMAP, "spider": PageKind.LIST}
 # Pauses that are worth an alert: those for 429 only after several in a row.
 _IS_PAUSED: Final = """
-    paused_until IS NOT NULL AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
+    paused_until IS NOT NULL AND (failure_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
 """
 # A feed that is due does not count as failing: after a pause all feeds of a host are due, and polled within minutes.
 _IS_FAILING: Final = "failing_since < %(failed_before)s AND next_poll_at > %(now)s"
 _PAUSED: Final = f"""
     WITH paused AS MATERIALIZED (
-        SELECT name AS host, alike_class,
+        SELECT name AS host, failure_class,
             (SELECT min(failing_since) FROM feed_state WHERE feed_state.host = hosts.name) AS since
         FROM hosts WHERE {_IS_PAUSED}
     )
 """
 _FEEDS: Final = """
-    consecutive_errors AS errors, paused.host, paused.alike_class AS paused_for
+    consecutive_errors AS errors, paused.host, paused.failure_class AS paused_for
     FROM sources
     JOIN feed_state ON feed_state.source_id = sources.id
     LEFT JOIN paused ON paused.host = feed_state.host

@@ -24,7 +24,7 @@ async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime
     """Store records in this order: richer content is not overwritten, and a text that is stored already is linked."""
     await _lock_hashes(conn, records=records)
     stored = await _find_stored(conn, article_ids=[record.article_id for record in records])
-    known = KnownTexts(await _find_originals(conn, records=records), await _find_alike(conn, records=records))
+    known = KnownTexts(await _find_originals(conn, records=records), await _find_nearest(conn, records=records))
     saved: list[Saved] = []
     rows: list[dict[str, object]] = []
     for record in records:
@@ -77,11 +77,11 @@ async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) ->
     return originals
 
 
-async def _find_alike(conn: Connection, *, records: Sequence[NewContent]) -> dict[ArticleId, ArticleId]:
+async def _find_nearest(conn: Connection, *, records: Sequence[NewContent]) -> dict[ArticleId, ArticleId]:
     """The nearest and oldest near-duplicate of each: found by one equal quarter of the simhash."""
     wanted = [record for record in records if record.extracted.simhash is not None]
     statement = """
-        SELECT wanted.article_id, alike.article_id
+        SELECT wanted.article_id, nearest.article_id
         FROM unnest(%(ids)b::uuid[], %(simhashes)b::bigint[]) AS wanted (article_id, simhash)
         CROSS JOIN LATERAL (
             SELECT coalesce(candidate.near_duplicate_of, candidate.article_id) AS article_id
@@ -102,7 +102,7 @@ async def _find_alike(conn: Connection, *, records: Sequence[NewContent]) -> dic
                 AND wanted.article_id IS DISTINCT FROM candidate.near_duplicate_of
                 AND bit_count((candidate.simhash # wanted.simhash)::bit(64)) <= 3
             ORDER BY bit_count((candidate.simhash # wanted.simhash)::bit(64)), candidate.article_id LIMIT 1
-        ) AS alike
+        ) AS nearest
     """
     ids, simhashes = [one.article_id for one in wanted], [one.extracted.simhash for one in wanted]
     cur = await conn.execute(statement, {"ids": ids, "simhashes": simhashes})

@@ -74,7 +74,7 @@ CREATE INDEX sources_by_mode ON sources (ingestion_mode, id);
 CREATE INDEX sources_by_submitter ON sources (submitted_by) WHERE submitted_by IS NOT NULL;
 CREATE INDEX sources_custom ON sources (id) WHERE NOT is_system;
 CREATE INDEX sources_suggested ON sources (moderation_status, id) WHERE moderation_status IS NOT NULL;
-CREATE INDEX sources_off ON sources (id) WHERE feed_disabled_at IS NOT NULL;
+CREATE INDEX sources_feed_disabled ON sources (id) WHERE feed_disabled_at IS NOT NULL;
 CREATE INDEX sources_disabled ON sources (id) WHERE NOT enabled;
 CREATE INDEX sources_critical ON sources (id) WHERE is_critical;
 
@@ -136,9 +136,9 @@ CREATE TABLE source_suggestions (
 CREATE TABLE feed_holds (
     feed_url_key bytea PRIMARY KEY,
     is_disabled boolean NOT NULL,  -- the whole source
-    off_at timestamptz,  -- an operator disabled the feed
-    off_reason text,
-    off_until timestamptz,
+    disabled_at timestamptz,  -- an operator disabled the feed
+    disable_reason text,
+    disabled_until timestamptz,
     asked_until timestamptz  -- the site's Retry-After
 );
 

@@ -46,9 +46,9 @@ CREATE TABLE hosts (
     successes smallint NOT NULL DEFAULT 0,  -- since it was slowed
     -- For the breaker: feeds that failed in the same way, and how. Their ids, since two feeds that fail in turn must
     -- not count as more than two.
-    alike_class varchar(20),
+    failure_class varchar(20),
     name text NOT NULL,
-    alike_sources uuid[],
+    failing_sources uuid[],
     PRIMARY KEY (shard, host_id)
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
 

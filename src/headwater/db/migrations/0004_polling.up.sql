@@ -33,11 +33,11 @@ CREATE TABLE feed_state (
     last_error text,
     last_error_type varchar(20),
     -- Disabled.
-    off_at timestamptz,
-    off_reason varchar(200),  -- a class of failure, or an operator's text
-    off_until timestamptz,
-    off_times integer NOT NULL DEFAULT 0,  -- in a row
-    off_by_operator boolean NOT NULL DEFAULT false,  -- a user's retry does not enable it
+    disabled_at timestamptz,
+    disable_reason varchar(200),  -- a class of failure, or an operator's text
+    disabled_until timestamptz,
+    times_disabled integer NOT NULL DEFAULT 0,  -- in a row
+    disabled_by_operator boolean NOT NULL DEFAULT false,  -- a user's retry does not enable it
     -- A permanent redirect, and its target once it was seen often enough.
     moved_url text,
     moved_since timestamptz,
@@ -58,8 +58,8 @@ CREATE FUNCTION feed_state_leave_host() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
     UPDATE hosts
-    SET alike_sources = array_remove(alike_sources, OLD.source_id)
-    WHERE shard = OLD.shard AND host_id = OLD.host_id AND OLD.source_id = ANY (alike_sources);
+    SET failing_sources = array_remove(failing_sources, OLD.source_id)
+    WHERE shard = OLD.shard AND host_id = OLD.host_id AND OLD.source_id = ANY (failing_sources);
     RETURN NULL;
 END
 $$;
@@ -203,7 +203,7 @@ CROSS JOIN LATERAL (
         WHEN feed_state.source_id IS NULL THEN (
             SELECT CASE
                 WHEN bool_and(status IN ('r', 'd', 'b')) THEN
-                    (array_agg(entrance.last_error ORDER BY kind = 'l' DESC, entrance.url = sources.sitemap_url))[1]
+                    (array_agg(start_page.last_error ORDER BY kind = 'l' DESC, start_page.url = sources.sitemap_url))[1]
             END
             FROM (
                 SELECT url, kind, status, parent_url, frontier_url.last_error
@@ -211,7 +211,7 @@ CROSS JOIN LATERAL (
                 WHERE source_id = sources.id
                 ORDER BY discovered_at
                 LIMIT 20
-            ) AS entrance
+            ) AS start_page
             WHERE parent_url IS NULL
         )
     END AS error

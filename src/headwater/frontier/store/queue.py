@@ -13,7 +13,7 @@ from headwater.frontier.decide import CRAWLED, POISON, band_of, priority_of, tra
 from headwater.frontier.keys import Located, UrlKey, locate, shortened
 from headwater.frontier.store.tables import KIND_LETTER, KIND_OF, ORIGIN_LETTER, UrlChanges, key_columns, write_counts
 from headwater.frontier.types import DEFAULTS, FrontierOptions, Origin, Submission, SubmitOutcome, Submitted
-from headwater.hosts.arrays import alike, flags, letters, numbers, texts, times, uuids
+from headwater.hosts.arrays import flags, letters, numbers, once_per_run, texts, times, uuids
 from headwater.hosts.store.due import wake_for_pages
 from headwater.hosts.types import Wake
 from headwater.types import PageKind, SourceId
@@ -121,8 +121,8 @@ def batch_columns(batch: Sequence[BatchUrl]) -> dict[str, str]:
         **key_columns([one.located.key for one in batch]),
         "urls": texts([shortened(one.located.url, one.located.host) for one in batch]),
         "source_ids": uuids([one.source_id for one in submissions]),
-        "origins": letters(alike([one.origin for one in submissions], ORIGIN_LETTER.__getitem__)),
-        "kinds": letters(alike([one.kind for one in submissions], KIND_LETTER.__getitem__)),
+        "origins": letters(once_per_run([one.origin for one in submissions], ORIGIN_LETTER.__getitem__)),
+        "kinds": letters(once_per_run([one.kind for one in submissions], KIND_LETTER.__getitem__)),
         "parents": texts([one.parent_url for one in submissions]),
         "depths": numbers([min(one.depth, MAX_DEPTH) for one in submissions]),
         "priorities": numbers([one.priority for one in batch]),

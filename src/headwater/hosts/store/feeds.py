@@ -63,15 +63,15 @@ async def release(conn: Connection, *, releases: Sequence[FeedRelease]) -> None:
     statement = f"""
         UPDATE hosts SET lease = NULL, not_before = greatest(hosts.not_before, given.not_before),
             free_at = greatest(hosts.not_before, given.not_before, given.paused_until), feed_due_at = {FEED_DUE_AT},
-            slowed = coalesce(given.slowed, 0), successes = coalesce(given.successes, 0), alike_sources = CASE
-                WHEN EXISTS (SELECT FROM sources WHERE sources.id = given.source_id) THEN given.alike_sources
-                ELSE array_remove(given.alike_sources, given.source_id)
+            slowed = coalesce(given.slowed, 0), successes = coalesce(given.successes, 0), failing_sources = CASE
+                WHEN EXISTS (SELECT FROM sources WHERE sources.id = given.source_id) THEN given.failing_sources
+                ELSE array_remove(given.failing_sources, given.source_id)
             END,
-            alike_class = given.alike_class, paused_until = given.paused_until, pauses = coalesce(given.pauses, 0),
+            failure_class = given.failure_class, paused_until = given.paused_until, pauses = coalesce(given.pauses, 0),
             answered_at = coalesce(given.answered_at, hosts.answered_at)
         FROM jsonb_to_recordset(%(rows)s::jsonb) AS given (
             shard smallint, host_id bigint, lease uuid, source_id uuid, not_before timestamptz,
-            answered_at timestamptz, slowed smallint, successes smallint, alike_sources uuid[], alike_class text,
+            answered_at timestamptz, slowed smallint, successes smallint, failing_sources uuid[], failure_class text,
             paused_until timestamptz, pauses integer
         )
         WHERE hosts.shard = given.shard AND hosts.host_id = given.host_id AND hosts.lease = given.lease
@@ -87,8 +87,8 @@ def _row(one: FeedRelease) -> dict[str, object]:
     }  # fmt: skip
     if release.pace.slowed:
         row |= {"slowed": release.pace.slowed, "successes": release.pace.successes}
-    if state.alike_class or state.paused_until:
-        row |= {"alike_sources": state.alike_sources, "alike_class": state.alike_class, "pauses": state.pauses}
+    if state.failure_class or state.paused_until:
+        row |= {"failing_sources": state.failing_sources, "failure_class": state.failure_class, "pauses": state.pauses}
         row["paused_until"] = state.paused_until
     return row
 

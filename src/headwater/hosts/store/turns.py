@@ -12,7 +12,7 @@ from headwater.hosts.types import HeldHost, Release
 
 HELD: Final = """
     hosts.host_id, name, slowed, successes, robots_delay_ms, answered_at, 0, NULL::timestamptz, NULL::timestamptz,
-    alike_sources, alike_class, paused_until, pauses
+    failing_sources, failure_class, paused_until, pauses
 """
 UNUSED_FOR = timedelta(days=1)
 

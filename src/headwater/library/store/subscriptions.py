@@ -29,7 +29,7 @@ _FEED_ITEMS: Final = f"""
         ) AS state,
         polled_at AS last_polled_at,
         CASE WHEN enabled THEN next_try(next_poll_at, feed_state.host) END AS next_poll_at, last_error,
-        last_error_type, feed_disabled_at AS disabled_at, off_until,
+        last_error_type, feed_disabled_at AS disabled_at, disabled_until,
         coalesce(article_count, (  -- only a feed has this counter
             SELECT count(*)
             FROM (SELECT FROM article_sources WHERE article_sources.source_id = sources.id LIMIT 10000) AS listed

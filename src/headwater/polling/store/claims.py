@@ -16,9 +16,9 @@ from headwater.types import SourceId, UserId
 FEED: Final = """
     feed_state.source_id, feed_state.feed_url, feed_state.host, policy, feed_poll_interval_minutes AS own_minutes,
     min_delay_ms, last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
-    off_at, off_reason, off_until, off_times, off_by_operator, moved_url, moved_since, moved_times, mean_gap,
-    last_new_at, last_full_at, last_error, last_error_type, hinted_gap, skip_hours, skip_days, edits,
-    submitted_by
+    disabled_at, disable_reason, disabled_until, times_disabled, feed_state.disabled_by_operator, moved_url,
+    moved_since, moved_times, mean_gap, last_new_at, last_full_at, last_error, last_error_type, hinted_gap, skip_hours,
+    skip_days, edits, submitted_by
 """
 
 # Ready hosts, by the two indexes for them.
@@ -109,7 +109,7 @@ async def list_probes(conn: Connection, *, now: datetime, limit: int) -> Sequenc
             FROM known
             JOIN (
                 SELECT DISTINCT ON (host) host, source_id FROM feed_state
-                WHERE off_at IS NULL AND next_poll_at < '9999-01-01'
+                WHERE disabled_at IS NULL AND next_poll_at < '9999-01-01'
                     AND (asked_until IS NULL OR asked_until <= %(now)s)
                 ORDER BY host, next_poll_at
             ) AS feed USING (host)

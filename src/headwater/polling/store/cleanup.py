@@ -37,10 +37,10 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
                 WHEN last_polled_at > %(now)s::timestamptz + interval '1 hour' THEN %(now)s
                 ELSE next_poll_at
             END,
-            off_until = CASE
-                WHEN off_until > %(latest)s OR off_at > %(now)s::timestamptz + interval '1 hour' THEN %(now)s
-                ELSE off_until
-            END, off_at = CASE WHEN off_at > %(now)s THEN %(now)s ELSE off_at END,
+            disabled_until = CASE
+                WHEN disabled_until > %(latest)s OR disabled_at > %(now)s::timestamptz + interval '1 hour' THEN %(now)s
+                ELSE disabled_until
+            END, disabled_at = CASE WHEN disabled_at > %(now)s THEN %(now)s ELSE disabled_at END,
             asked_until = CASE WHEN asked_until <= %(latest)s THEN asked_until END,
             last_polled_at = CASE WHEN last_polled_at > %(now)s THEN %(now)s ELSE last_polled_at END,
             last_succeeded_at = CASE WHEN last_succeeded_at > %(now)s THEN %(now)s ELSE last_succeeded_at END,
@@ -51,7 +51,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
         WHERE (next_poll_at > %(latest)s AND next_poll_at < '9999-01-01')
             OR asked_until > %(latest)s
             OR greatest(
-                off_at, last_polled_at, last_succeeded_at, last_new_at, last_full_at, failing_since, moved_since
+                disabled_at, last_polled_at, last_succeeded_at, last_new_at, last_full_at, failing_since, moved_since
             ) > %(now)s::timestamptz + interval '1 hour'
     """
     cur = await conn.execute(feeds, {"now": now, "latest": latest})

@@ -20,7 +20,8 @@ async def find_disable(
     statement = """
         SELECT until, is_whole
         FROM (
-            SELECT CASE WHEN NOT disabled_by_operator THEN off_until END AS until, disabled_by_operator AS is_whole
+            SELECT CASE WHEN NOT sources.disabled_by_operator THEN disabled_until END AS until,
+                sources.disabled_by_operator AS is_whole
             FROM sources
             LEFT JOIN feed_state ON feed_state.source_id = sources.id
             WHERE (
@@ -34,11 +35,14 @@ async def find_disable(
                     )
                 )
                 AND sources.id IS DISTINCT FROM %(other_than)s
-                AND (disabled_by_operator OR off_by_operator AND coalesce(off_until, 'infinity') > %(now)s)
+                AND (
+                    sources.disabled_by_operator
+                    OR feed_state.disabled_by_operator AND coalesce(disabled_until, 'infinity') > %(now)s
+                )
             UNION ALL
-            SELECT CASE WHEN NOT is_disabled THEN off_until END, is_disabled FROM feed_holds
+            SELECT CASE WHEN NOT is_disabled THEN disabled_until END, is_disabled FROM feed_holds
             WHERE feed_url_key = %(key)b
-                AND (is_disabled OR off_at IS NOT NULL AND coalesce(off_until, 'infinity') > %(now)s)
+                AND (is_disabled OR disabled_at IS NOT NULL AND coalesce(disabled_until, 'infinity') > %(now)s)
         ) AS found
         ORDER BY until DESC NULLS FIRST, is_whole DESC LIMIT 1
     """
@@ -55,27 +59,33 @@ async def keep_hold(conn: Connection, *, source_id: SourceId, now: datetime) -> 
     with suppress(InvalidUrl):  # the target of a redirect may be longer than a URL may be
         keys = [url_key(feed_url)] if feed_url else []
     statement = """
-        INSERT INTO feed_holds AS hold (feed_url_key, is_disabled, off_at, off_reason, off_until, asked_until)
+        INSERT INTO feed_holds AS hold (
+            feed_url_key, is_disabled, disabled_at, disable_reason, disabled_until, asked_until
+        )
         SELECT *
         FROM (
-            SELECT held.key, disabled_by_operator AS is_disabled,
-                CASE WHEN by_operator THEN off_at END AS off_at, CASE WHEN by_operator THEN off_reason END,
-                CASE WHEN by_operator THEN off_until END,
+            SELECT held.key, sources.disabled_by_operator AS is_disabled,
+                CASE WHEN by_operator THEN disabled_at END AS disabled_at,
+                CASE WHEN by_operator THEN disable_reason END, CASE WHEN by_operator THEN disabled_until END,
                 CASE WHEN asked_until > %(now)s THEN asked_until END AS asked_until
             FROM sources
             JOIN feed_state ON feed_state.source_id = sources.id
             CROSS JOIN LATERAL (
-                SELECT off_by_operator AND (off_until IS NULL OR off_until > %(now)s) AS by_operator
+                SELECT feed_state.disabled_by_operator AND coalesce(disabled_until, 'infinity') > %(now)s AS by_operator
             ) AS decided
             CROSS JOIN LATERAL (SELECT feed_url_key UNION SELECT unnest(%(keys)b::bytea[])) AS held (key)
             WHERE sources.id = %(source_id)s
         ) AS kept
-        WHERE is_disabled OR off_at IS NOT NULL OR asked_until IS NOT NULL
+        WHERE is_disabled OR disabled_at IS NOT NULL OR asked_until IS NOT NULL
         ON CONFLICT (feed_url_key) DO UPDATE
         SET is_disabled = hold.is_disabled OR excluded.is_disabled,
-            off_at = CASE WHEN excluded.off_at IS NULL THEN hold.off_at ELSE excluded.off_at END,
-            off_reason = CASE WHEN excluded.off_at IS NULL THEN hold.off_reason ELSE excluded.off_reason END,
-            off_until = CASE WHEN excluded.off_at IS NULL THEN hold.off_until ELSE excluded.off_until END,
+            disabled_at = coalesce(excluded.disabled_at, hold.disabled_at),
+            disable_reason = CASE
+                WHEN excluded.disabled_at IS NULL THEN hold.disable_reason ELSE excluded.disable_reason
+            END,
+            disabled_until = CASE
+                WHEN excluded.disabled_at IS NULL THEN hold.disabled_until ELSE excluded.disabled_until
+            END,
             asked_until = greatest(hold.asked_until, excluded.asked_until)
     """
     await conn.execute(statement, {"source_id": source_id, "keys": keys, "now": now})
@@ -85,14 +95,14 @@ async def take_hold(conn: Connection, *, feed_url_key: bytes) -> Hold | None:
     """Delete and return the hold of a feed, for its new source."""
     statement = """
         DELETE FROM feed_holds WHERE feed_url_key = %(key)s
-        RETURNING is_disabled, off_at, off_reason, off_until, asked_until
+        RETURNING is_disabled, disabled_at, disable_reason, disabled_until, asked_until
     """
     return await fetch_one(conn, Hold, statement, {"key": feed_url_key})
 
 
 async def delete_ended_holds(conn: Connection, *, now: datetime) -> None:
     statement = """
-        DELETE FROM feed_holds WHERE NOT is_disabled AND (off_at IS NULL OR off_until <= %(now)s)
+        DELETE FROM feed_holds WHERE NOT is_disabled AND (disabled_at IS NULL OR disabled_until <= %(now)s)
             AND (asked_until IS NULL OR asked_until <= %(now)s)
     """
     await conn.execute(statement, {"now": now})

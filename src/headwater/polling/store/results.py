@@ -26,8 +26,8 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
                 mean_gap interval, last_new_at timestamptz, last_full_at timestamptz, new_links integer,
                 new_articles integer, consecutive_errors integer, last_error text, last_error_type text,
                 streak integer, streak_class text, permanent_errors integer, failing_since timestamptz,
-                off_at timestamptz, off_reason text, off_until timestamptz, off_times integer,
-                off_by_operator boolean, asked_until timestamptz, moved_url text,
+                disabled_at timestamptz, disable_reason text, disabled_until timestamptz, times_disabled integer,
+                disabled_by_operator boolean, asked_until timestamptz, moved_url text,
                 moved_since timestamptz, moved_times integer, adopt_url text, needs_rediscovery boolean,
                 is_outage boolean, hinted_gap interval, skip_hours smallint[], skip_days smallint[]
             )
@@ -43,8 +43,9 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
                 last_error = a.last_error, last_error_type = a.last_error_type,
                 streak = coalesce(a.streak, 0), streak_class = a.streak_class,
                 permanent_errors = coalesce(a.permanent_errors, 0), failing_since = a.failing_since,
-                off_at = a.off_at, off_reason = a.off_reason, off_until = a.off_until,
-                off_times = coalesce(a.off_times, 0), off_by_operator = coalesce(a.off_by_operator, false),
+                disabled_at = a.disabled_at, disable_reason = a.disable_reason, disabled_until = a.disabled_until,
+                times_disabled = coalesce(a.times_disabled, 0),
+                disabled_by_operator = coalesce(a.disabled_by_operator, false),
                 asked_until = CASE
                     WHEN a.outcome IN ('polled', 'not_modified') THEN NULL
                     ELSE greatest(feed_state.asked_until, a.asked_until)
@@ -59,11 +60,11 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
             WHERE feed_state.source_id = a.source_id AND feed_state.edits = a.edits
             RETURNING feed_state.source_id
         ), marked AS (
-            UPDATE sources SET feed_disabled_at = a.off_at, feed_disable_reason = a.off_reason
+            UPDATE sources SET feed_disabled_at = a.disabled_at, feed_disable_reason = a.disable_reason
             FROM answer AS a
             JOIN scheduled USING (source_id)
             WHERE sources.id = a.source_id
-                AND (feed_disabled_at, feed_disable_reason) IS DISTINCT FROM (a.off_at, a.off_reason)
+                AND (feed_disabled_at, feed_disable_reason) IS DISTINCT FROM (a.disabled_at, a.disable_reason)
         ), logged AS (
             INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
             SELECT a.source_id, a.at, a.outcome, a.status, a.bytes, a.took_ms, coalesce(a.new_articles, 0)
@@ -80,7 +81,7 @@ async def put_off(conn: Connection, *, feed: ClaimedFeed, until: datetime) -> No
     """Poll the feed later, without a result; a disabled feed waits for the end of its cooldown as before."""
     statement = """
         UPDATE feed_state SET next_poll_at = %(until)s
-        WHERE source_id = %(source_id)s AND edits = %(edits)s AND off_at IS NULL
+        WHERE source_id = %(source_id)s AND edits = %(edits)s AND disabled_at IS NULL
     """
     await conn.execute(statement, {"source_id": feed.source_id, "edits": feed.edits, "until": until})
 
@@ -100,7 +101,7 @@ async def find_working_hosts(conn: Connection, *, hosts: Sequence[str]) -> set[s
         WHERE EXISTS (
             SELECT FROM feed_state
             WHERE feed_state.host = given.host AND last_full_at IS NOT NULL AND consecutive_errors = 0
-                AND off_at IS NULL
+                AND disabled_at IS NULL
         )
     """
     return set(await fetch_column(conn, statement, {"hosts": list(hosts)}))
@@ -111,13 +112,13 @@ async def reenable(conn: Connection, *, source_ids: Sequence[SourceId], reason: 
     statement = """
         WITH taken_back AS (
             UPDATE feed_state
-            SET edits = edits + 1, off_at = NULL, off_reason = NULL, off_until = NULL, off_times = 0,
-                asked_until = NULL, consecutive_errors = 0, streak = 0, streak_class = NULL, permanent_errors = 0,
-                failing_since = NULL, last_error = NULL, last_error_type = NULL,
+            SET edits = edits + 1, disabled_at = NULL, disable_reason = NULL, disabled_until = NULL,
+                times_disabled = 0, asked_until = NULL, consecutive_errors = 0, streak = 0, streak_class = NULL,
+                permanent_errors = 0, failing_since = NULL, last_error = NULL, last_error_type = NULL,
                 next_poll_at = CASE WHEN enabled THEN %(next_poll_at)s ELSE next_poll_at END
             FROM sources
-            WHERE source_id = ANY (%(source_ids)s) AND off_reason = %(reason)s AND NOT off_by_operator
-                AND sources.id = source_id
+            WHERE source_id = ANY (%(source_ids)s) AND disable_reason = %(reason)s
+                AND NOT feed_state.disabled_by_operator AND sources.id = source_id
             RETURNING source_id, host
         ), marked AS (
             UPDATE sources SET feed_disabled_at = NULL, feed_disable_reason = NULL FROM taken_back

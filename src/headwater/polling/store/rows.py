@@ -12,11 +12,11 @@ from headwater.hosts.keys import host_id_of, shard_of
 from headwater.hosts.types import HeldHost, HostState
 from headwater.polling.types import (
     ClaimedFeed,
+    Disabled,
     FeedState,
     Happening,
     Moved,
     NotModified,
-    Off,
     Polled,
     PollFailed,
     PollHints,
@@ -43,11 +43,11 @@ class ClaimRow(msgspec.Struct, frozen=True):
     streak_class: str | None
     permanent_errors: int
     failing_since: datetime | None
-    off_at: datetime | None
-    off_reason: str | None
-    off_until: datetime | None
-    off_times: int
-    off_by_operator: bool
+    disabled_at: datetime | None
+    disable_reason: str | None
+    disabled_until: datetime | None
+    times_disabled: int
+    disabled_by_operator: bool
     moved_url: str | None
     moved_since: datetime | None
     moved_times: int
@@ -65,18 +65,18 @@ class ClaimRow(msgspec.Struct, frozen=True):
 
 def claimed_feed(row: ClaimRow, host: HeldHost, lease: UUID) -> ClaimedFeed:
     moved = Moved(row.moved_url, row.moved_since, row.moved_times) if row.moved_url and row.moved_since else None
-    alike = tuple(host.alike_sources or ())
+    failing = tuple(host.failing_sources or ())
     state = FeedState(
         source_id=row.source_id, own_interval=timedelta(minutes=row.own_minutes) if row.own_minutes else None,
         consecutive_errors=row.consecutive_errors, streak=row.streak, streak_class=_class(row.streak_class),
-        permanent_errors=row.permanent_errors, failing_since=row.failing_since, off=_off(row), moved=moved,
+        permanent_errors=row.permanent_errors, failing_since=row.failing_since, disabled=_disabled(row), moved=moved,
         mean_gap=row.mean_gap, last_new_at=row.last_new_at, last_full_at=row.last_full_at,
         last_error=row.last_error, last_error_type=_class(row.last_error_type), hints=_hints(row),
     )  # fmt: skip
     return ClaimedFeed(
         feed_url=row.feed_url, host=row.host, lease=lease, edits=row.edits, policy=row.policy,
         validators=Validators(row.last_etag, row.last_modified), state=state,
-        host_state=HostState(row.host, alike, _class(host.alike_class), host.paused_until, host.pauses),
+        host_state=HostState(row.host, failing, _class(host.failure_class), host.paused_until, host.pauses),
         host_answered_at=host.answered_at, submitted_by=row.submitted_by, pace=host.pace,
         host_delay=max(host.robots_delay or NO_TIME, timedelta(milliseconds=row.min_delay_ms or 0)),
     )  # fmt: skip
@@ -88,11 +88,11 @@ def _hints(row: ClaimRow) -> PollHints | None:
     return PollHints(row.hinted_gap or timedelta(0), frozenset(row.skip_hours or ()), frozenset(row.skip_days or ()))
 
 
-def _off(row: ClaimRow) -> Off | None:
-    if row.off_at is None or row.off_reason is None:
+def _disabled(row: ClaimRow) -> Disabled | None:
+    if row.disabled_at is None or row.disable_reason is None:
         return None
-    reason = FailureClass(row.off_reason) if row.off_reason in _CLASSES else row.off_reason
-    return Off(row.off_at, reason, row.off_until, row.off_times, row.off_by_operator)
+    reason = FailureClass(row.disable_reason) if row.disable_reason in _CLASSES else row.disable_reason
+    return Disabled(row.disabled_at, reason, row.disabled_until, row.times_disabled, row.disabled_by_operator)
 
 
 def _class(name: str | None) -> FailureClass | None:
@@ -128,9 +128,11 @@ def _row_of(report: PollReport) -> dict[str, object]:
             "permanent_errors": state.permanent_errors, "failing_since": state.failing_since,
             "asked_until": decision.asked_until, "needs_rediscovery": Happening.LOST in decision.happenings,
         }  # fmt: skip
-    if (off := state.off) is not None:
-        row |= {"off_at": off.at, "off_reason": off.reason, "off_until": off.until, "off_times": off.times}
-        row["off_by_operator"] = off.by_operator
+    if (disabled := state.disabled) is not None:
+        row |= {
+            "disabled_at": disabled.at, "disable_reason": disabled.reason, "disabled_until": disabled.until,
+            "times_disabled": disabled.times, "disabled_by_operator": disabled.by_operator,
+        }  # fmt: skip
     if (moved := state.moved) is not None:
         row |= {"moved_url": moved.url, "moved_since": moved.since, "moved_times": moved.times}
         row["adopt_url"] = moved.url if Happening.MOVED in decision.happenings else None

@@ -31,9 +31,9 @@ async def reset_feed(
         UPDATE feed_state
         SET edits = edits + 1, feed_url = %(feed_url)s, host = %(host)s, next_poll_at = %(now)s, last_polled_at = NULL,
             last_etag = NULL, last_modified = NULL, consecutive_errors = 0, last_error = NULL, last_error_type = NULL,
-            streak = 0, streak_class = NULL, permanent_errors = 0, failing_since = NULL, off_at = NULL,
-            off_reason = NULL, off_until = NULL, off_times = 0, off_by_operator = false, asked_until = NULL,
-            moved_url = NULL, moved_since = NULL, moved_times = 0, adopt_url = NULL,
+            streak = 0, streak_class = NULL, permanent_errors = 0, failing_since = NULL, disabled_at = NULL,
+            disable_reason = NULL, disabled_until = NULL, times_disabled = 0, disabled_by_operator = false,
+            asked_until = NULL, moved_url = NULL, moved_since = NULL, moved_times = 0, adopt_url = NULL,
             last_full_at = NULL, hinted_gap = NULL, skip_hours = NULL, skip_days = NULL
         WHERE source_id = %(source_id)s
     """
@@ -59,8 +59,8 @@ async def disable(conn: Connection, *, source_id: SourceId, at: datetime, reason
     """Disable the feed; `reschedule` sets its next poll."""
     statement = """
         UPDATE feed_state
-        SET edits = edits + 1, off_at = %(at)s, off_reason = %(reason)s, off_until = %(until)s, off_times = 1,
-            off_by_operator = true
+        SET edits = edits + 1, disabled_at = %(at)s, disable_reason = %(reason)s, disabled_until = %(until)s,
+            times_disabled = 1, disabled_by_operator = true
         WHERE source_id = %(source_id)s
     """
     await conn.execute(statement, {"source_id": source_id, "at": at, "reason": reason, "until": until})
@@ -85,7 +85,7 @@ async def apply_interval(conn: Connection, *, source_id: SourceId, interval: tim
                 next_poll_at, greatest(%(now)s, last_polled_at + greatest(%(interval)s::interval, hinted_gap))
             )
         WHERE source_id = %(source_id)s
-            AND last_polled_at IS NOT NULL AND off_at IS NULL AND consecutive_errors = 0
+            AND last_polled_at IS NOT NULL AND disabled_at IS NULL AND consecutive_errors = 0
             AND next_poll_at < '9999-01-01'
         RETURNING host
     """
@@ -93,9 +93,9 @@ async def apply_interval(conn: Connection, *, source_id: SourceId, interval: tim
     await feed_hosts.bring_forward(conn, hosts=hosts)
 
 
-async def off_until(conn: Connection, *, source_id: SourceId) -> tuple[bool, datetime | None]:
+async def disabled_until(conn: Connection, *, source_id: SourceId) -> tuple[bool, datetime | None]:
     """Whether the feed is disabled, and until when; None if only a user can enable it."""
-    statement = "SELECT off_at IS NOT NULL, off_until FROM feed_state WHERE source_id = %(source_id)s"
+    statement = "SELECT disabled_at IS NOT NULL, disabled_until FROM feed_state WHERE source_id = %(source_id)s"
     cur = await conn.execute(statement, {"source_id": source_id})
     return await cur.fetchone() or (False, None)
 
@@ -110,7 +110,7 @@ async def delay_until(conn: Connection, *, source_id: SourceId, until: datetime)
 
 async def find_standing(conn: Connection, *, source_id: SourceId) -> Standing | None:
     statement = """
-        SELECT off_at, off_reason, off_until, off_by_operator, asked_until, paused_until
+        SELECT disabled_at, disable_reason, disabled_until, disabled_by_operator, asked_until, paused_until
         FROM feed_state
         LEFT JOIN hosts USING (shard, host_id)
         WHERE source_id = %(source_id)s

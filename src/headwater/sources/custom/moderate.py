@@ -15,7 +15,13 @@ from headwater.sources.custom import store
 from headwater.sources.custom.decide import check_domain, check_reason, domains_of, may_approve, worth
 from headwater.sources.custom.spam import SpamScore, spam_score, without_itself
 from headwater.sources.custom.submit import publish
-from headwater.sources.custom.types import BlockedDomain, DomainRecord, FeedSubmission, Likeness, ModerationStatus
+from headwater.sources.custom.types import (
+    BlockedDomain,
+    DomainRecord,
+    FeedSubmission,
+    ModerationStatus,
+    PossibleDuplicate,
+)
 from headwater.sources.store import custom, sources
 from headwater.types import SourceId
 from headwater.urls import domain_of
@@ -107,23 +113,23 @@ async def _decide(
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    likenesses: Mapping[SourceId, Sequence[Likeness]]
+    similar: Mapping[SourceId, Sequence[PossibleDuplicate]]
     blocked: Mapping[SourceId, BlockedDomain]
     domains: Mapping[SourceId, DomainRecord]
     scores: Mapping[SourceId, SpamScore]
 
 
 async def hints_of(conn: Connection, suggestions: Sequence[FeedSubmission], now: datetime) -> Hints:
-    likenesses: dict[SourceId, list[Likeness]] = {}
+    similar: dict[SourceId, list[PossibleDuplicate]] = {}
     for one in await store.list_similar(conn, source_ids=[found.id for found in suggestions]):
-        likenesses.setdefault(one.suggestion_id, []).append(one)
+        similar.setdefault(one.suggestion_id, []).append(one)
     of_host = {found.id: domains_of(found.host) for found in suggestions}
     names = sorted({name for names in of_host.values() for name in names})
     blocked = await store.find_blocked(conn, domains=names)
     records = await store.list_records(conn, domains=sorted({domain_of(found.host) for found in suggestions}))
     known = {found.id: without_itself(found, records[domain_of(found.host)]) for found in suggestions}
     return Hints(
-        likenesses,
+        similar,
         {id_: one for one in blocked for id_, names in of_host.items() if one.domain in names},
         {id_: domain for id_, (domain, _) in known.items()},
         {found.id: spam_score(found.host, found.sample, *known[found.id], now) for found in suggestions},

@@ -17,8 +17,8 @@ from headwater.sources.custom.types import (
     DomainRecord,
     ExistingSource,
     FeedSubmission,
-    Likeness,
     ModerationStatus,
+    PossibleDuplicate,
     Proposal,
     PublicSource,
     QueueFilter,
@@ -30,7 +30,7 @@ from headwater.sources.custom.types import (
 from headwater.types import PageCursor, SourceId, UserId
 
 EVERYTHING = QueueFilter()
-LIKENESSES_MOST = 5  # for one suggestion
+MOST_SIMILAR = 5  # for one suggestion
 _COLUMNS: Final = """
     source_id AS id, submissions.name, coalesce(feed_url, url, '') AS url, submissions.category,
     submissions.interval_minutes, moderation_status AS status, enabled AS is_active, sample,
@@ -174,9 +174,9 @@ async def lock_of_domain(conn: Connection, *, domain: str, with_pending: bool) -
     return await fetch_column(conn, statement, {"domain": domain, "with_pending": with_pending})
 
 
-async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Likeness]:
+async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[PossibleDuplicate]:
     statement = """
-        SELECT submissions.source_id AS suggestion_id, alike.*
+        SELECT submissions.source_id AS suggestion_id, other.*
         FROM submissions CROSS JOIN LATERAL (
             SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url, '') AS url,
                 moderation_status AS status, is_system, bool_or(is_same_host) AS is_same_host,
@@ -194,10 +194,10 @@ async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> l
                 )
             ) AS found JOIN sources ON sources.id = found.source_id
             GROUP BY sources.id ORDER BY is_same_name DESC, lower(sources.name), sources.id LIMIT %(limit)s
-        ) AS alike
+        ) AS other
         WHERE submissions.source_id = ANY(%(ids)s::uuid[])
     """
-    return await fetch_all(conn, Likeness, statement, {"ids": list(source_ids), "limit": LIKENESSES_MOST})
+    return await fetch_all(conn, PossibleDuplicate, statement, {"ids": list(source_ids), "limit": MOST_SIMILAR})
 
 
 async def find_submitter_record(conn: Connection, *, user_id: UserId) -> SubmitterRecord:

@@ -114,7 +114,7 @@ class FeedSubmission(CustomFeed):
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class PossibleDuplicate:
     suggestion_id: SourceId
     id: SourceId
     name: str

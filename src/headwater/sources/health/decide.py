@@ -25,14 +25,14 @@ def describe(feed: FeedHealth, options: PollingOptions, now: datetime) -> FeedDe
 def forecast(feed: FeedHealth, options: PollingOptions) -> Forecast | None:
     """When it is disabled if it keeps failing as it last did; None: never, as on a paused host."""
     state, host, kind = feed.state, feed.host, feed.state.last_error_type
-    if kind is None or state.off is not None:
+    if kind is None or state.disabled is not None:
         return None
     at = max(feed.next_poll_at, host.paused_until or feed.next_poll_at)
     for failures in range(1, FAILURES_MAX + 1):
         decision, host = _decide(feed, state, host, kind, options, at)
         state = decision.state
-        if state.off is not None:
-            return Forecast(failures, at, state.off.until)
+        if state.disabled is not None:
+            return Forecast(failures, at, state.disabled.until)
         at = decision.next_poll_at
     return None
 
@@ -72,14 +72,14 @@ def lasting(length: timedelta) -> str:
 
 
 def _state(feed: FeedHealth, now: datetime) -> str:
-    state, kind, off = feed.state, feed.state.last_error_type, feed.state.off
-    if off is not None and off.is_by_hand:
-        return f"Disabled by an operator {when(off.at, now)}: {off.reason.rstrip('.')}."
+    state, kind, disabled = feed.state, feed.state.last_error_type, feed.state.disabled
+    if disabled is not None and disabled.is_by_hand:
+        return f"Disabled by an operator {when(disabled.at, now)}: {disabled.reason.rstrip('.')}."
     if not feed.is_enabled:
         return "The source is disabled."
-    if off is not None:
+    if disabled is not None:
         failures = f" {_failures(feed, now)}" if kind else ""
-        return f"Auto-disabled {when(off.at, now)}, with the reason {off.reason.replace('_', ' ')}.{failures}"
+        return f"Auto-disabled {when(disabled.at, now)}, with the reason {disabled.reason.replace('_', ' ')}.{failures}"
     if kind is not None and state.consecutive_errors == 0:
         return f"Its host fails, with {_failure(feed)}; this is not counted for the feed."
     if kind is not None:
@@ -113,25 +113,25 @@ def _failure(feed: FeedHealth) -> str:
 
 
 def _next_poll(feed: FeedHealth, now: datetime) -> str:
-    off, paused = feed.state.off, feed.host.paused_until
-    if not feed.is_enabled or (off is not None and off.until is None):
+    disabled, paused = feed.state.disabled, feed.host.paused_until
+    if not feed.is_enabled or (disabled is not None and disabled.until is None):
         return "Not polled until it is enabled or its URL is changed."
     if paused is not None and paused > max(feed.next_poll_at, now):
         return f"Its host is paused until {when(paused, now)}. Then one feed is polled; if it responds, all are."
     if feed.next_poll_at <= now:
         return "Due now."
-    if off is not None and not off.is_by_hand:
+    if disabled is not None and not disabled.is_by_hand:
         return f"One probe is sent {when(feed.next_poll_at, now)}."
     return f"Next poll {when(feed.next_poll_at, now)}."
 
 
 def _outlook(feed: FeedHealth, options: PollingOptions, now: datetime) -> str:
-    off, kind = feed.state.off, feed.state.last_error_type
-    if not feed.is_enabled or (off is not None and (off.is_by_hand or off.until is None)):
+    disabled, kind = feed.state.disabled, feed.state.last_error_type
+    if not feed.is_enabled or (disabled is not None and (disabled.is_by_hand or disabled.until is None)):
         return "Enabling it resets its errors and polls it at once."
     if kind is None:
         return ""
-    if off is not None:
+    if disabled is not None:
         return _after_probe(feed, kind, options)
     if feed.host.paused_until is not None or feed.state.consecutive_errors == 0:
         return "Failures of its host are not counted for the feed."
@@ -147,7 +147,7 @@ def _outlook(feed: FeedHealth, options: PollingOptions, now: datetime) -> str:
 def _after_probe(feed: FeedHealth, kind: FailureClass, options: PollingOptions) -> str:
     at = max(feed.next_poll_at, feed.host.paused_until or feed.next_poll_at)
     decision, host = _decide(feed, feed.state, feed.host, kind, options, at)
-    success, again = "If the probe succeeds, it is enabled and its errors are reset", decision.state.off
+    success, again = "If the probe succeeds, it is enabled and its errors are reset", decision.state.disabled
     if host.paused_until is not None and host.paused_until > at:
         return f"{success}; if its host still fails, that is not counted for the feed."
     until = again.until if again is not None else None

@@ -39,7 +39,7 @@ _FROM_SOURCES: Final = """
 """
 _DETAILS: Final = f"""
     SELECT {SOURCE_COLUMNS}, submitted_by, moderation_status, now_at.state, feed_disabled_at, feed_disable_reason,
-        off_until, coalesce(last_polled_at, other.last_read_at) AS last_polled_at,
+        disabled_until AS feed_disabled_until, coalesce(last_polled_at, other.last_read_at) AS last_polled_at,
         coalesce(last_succeeded_at, other.last_read_at) AS last_succeeded_at,
         CASE WHEN enabled THEN next_try(next_poll_at, feed_state.host) END AS next_poll_at,
         coalesce(last_error, other.error) AS last_error,
@@ -85,7 +85,7 @@ async def list_details(
             AND (%(is_active)s::boolean IS NULL OR (enabled AND feed_disabled_at IS NULL) = %(is_active)s)
             AND (%(feed_active)s::boolean IS NULL
                 OR (coalesce(sources.feed_url, '') <> '' AND enabled
-                    AND (feed_disabled_at IS NULL OR coalesce(off_until <= %(now)s, false))) = %(feed_active)s)
+                    AND (feed_disabled_at IS NULL OR coalesce(disabled_until <= %(now)s, false))) = %(feed_active)s)
             AND (%(state)s::text IS NULL OR now_at.state = %(state)s)
             AND (%(reason)s::text IS NULL OR %(reason)s = CASE now_at.state
                 WHEN 'auto_disabled' THEN feed_disable_reason

@@ -28,7 +28,7 @@ async def tally(conn: Connection) -> Sequence[Tally]:
 
 async def list_paused(conn: Connection, *, now: datetime, limit: int) -> Sequence[PausedHost]:
     statement = """
-        SELECT name AS host, paused_until, alike_class AS reason, pauses,
+        SELECT name AS host, paused_until, failure_class AS reason, pauses,
             (SELECT count(*) FROM feed_state WHERE feed_state.host = hosts.name) AS sources
         FROM hosts WHERE paused_until > %(now)s ORDER BY paused_until, name LIMIT %(limit)s
     """
@@ -37,9 +37,10 @@ async def list_paused(conn: Connection, *, now: datetime, limit: int) -> Sequenc
 
 async def list_coming_back(conn: Connection, *, limit: int) -> Sequence[ComingBack]:
     statement = """
-        SELECT source_id, name, off_reason AS reason, off_until AS probe_at
+        SELECT source_id, name, disable_reason AS reason, disabled_until AS probe_at
         FROM feed_state JOIN sources ON sources.id = source_id
-        WHERE off_until IS NOT NULL AND off_at IS NOT NULL AND enabled ORDER BY off_until, source_id LIMIT %(limit)s
+        WHERE disabled_until IS NOT NULL AND disabled_at IS NOT NULL AND enabled
+        ORDER BY disabled_until, source_id LIMIT %(limit)s
     """
     return await fetch_all(conn, ComingBack, statement, {"limit": limit})
 
