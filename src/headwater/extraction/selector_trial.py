@@ -36,15 +36,10 @@ class Comparison:
 
 def field_rows(found: Extracted) -> list[tuple[str, str, str]]:
     values = {
-        "title": found.title,
-        "authors": ", ".join(found.authors),
+        "title": found.title, "authors": ", ".join(found.authors),
         "published_at": f"{found.published_at:%Y-%m-%d %H:%M} UTC" if found.published_at else "",
-        "language": found.language,
-        "section": found.section,
-        "keywords": ", ".join(found.keywords),
-        "description": found.description,
-        "canonical_url": found.canonical_url,
-        "image_url": found.image_url,
+        "language": found.language, "section": found.section, "keywords": ", ".join(found.keywords),
+        "description": found.description, "canonical_url": found.canonical_url, "image_url": found.image_url,
         "text": f"{found.word_count:,} words" if found.word_count else "",
-    }
+    }  # fmt: skip
     return [(name, str(found.origins.get(name, "")), value) for name, value in values.items() if value]

@@ -65,18 +65,13 @@ def _entry(item: Json, url: str, language: str | None, feed_authors: tuple[str, 
     tags = (_line({"": each}, "") for each in _list(item.get("tags"))[:100] if isinstance(each, str))
     return Entry(
         id=_line(item, "id") or link or f"sha256:{sha256((title + content).encode()).hexdigest()}",
-        url=link or absolute(_text(item, "external_url"), url),
-        title=title,
-        authors=_authors(item) or feed_authors,
-        published_at=_date(item, "published"),
-        updated_at=_date(item, "modified"),
-        summary=from_text(_text(item, "summary")) or None,
-        content=content or None,
+        url=link or absolute(_text(item, "external_url"), url), title=title, authors=_authors(item) or feed_authors,
+        published_at=_date(item, "published"), updated_at=_date(item, "modified"),
+        summary=from_text(_text(item, "summary")) or None, content=content or None,
         language=normalise_language(_text(item, "language")) or language,
-        categories=tuple(dict.fromkeys(tag for tag in tags if tag)),
-        enclosures=tuple(_enclosures(item, url)),
+        categories=tuple(dict.fromkeys(tag for tag in tags if tag)), enclosures=tuple(_enclosures(item, url)),
         image_url=absolute(_text(item, "image") or _text(item, "banner_image"), url),
-    )
+    )  # fmt: skip
 
 
 def _enclosures(item: Json, url: str) -> Iterator[Enclosure]:

@@ -52,15 +52,9 @@ class Fetcher:
     name = "fetching"
 
     def __init__(
-        self,
-        database: Database,
-        client: Client,
-        clock: Clock,
-        options: FetchingOptions,
-        frontier_options: FrontierOptions,
-        *,
-        outage: OutageDetector | None = None,
-    ) -> None:
+        self, database: Database, client: Client, clock: Clock, options: FetchingOptions,
+        frontier_options: FrontierOptions, *, outage: OutageDetector | None = None,
+    ) -> None:  # fmt: skip
         self._database = database
         self._client = client
         self._clock = clock

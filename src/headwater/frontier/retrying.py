@@ -21,14 +21,9 @@ class RetriedPart:
 
 
 async def retry_matching(
-    database: Database,
-    clock: Clock,
-    *,
-    wanted: UrlFilter,
-    after: PageCursor | None = None,
-    pages: int | None = None,
+    database: Database, clock: Clock, *, wanted: UrlFilter, after: PageCursor | None = None, pages: int | None = None,
     note: Callable[[Connection], Awaitable[None]] | None = None,
-) -> RetriedPart:
+) -> RetriedPart:  # fmt: skip
     """Retry failed and dead URLs that match, on so many pages, or on all. `note` is called in the transaction of each
     page that changes something."""
     statuses = RETRIED if wanted.status is None else RETRIED & {wanted.status}

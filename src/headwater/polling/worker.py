@@ -81,16 +81,9 @@ class Poller:
     name = "polling"
 
     def __init__(
-        self,
-        database: Database,
-        client: Client,
-        sandbox: Sandbox,
-        clock: Clock,
-        options: PollingOptions,
-        frontier_options: FrontierOptions = DEFAULT_FRONTIER,
-        *,
-        outage: OutageDetector | None = None,
-    ) -> None:
+        self, database: Database, client: Client, sandbox: Sandbox, clock: Clock, options: PollingOptions,
+        frontier_options: FrontierOptions = DEFAULT_FRONTIER, *, outage: OutageDetector | None = None,
+    ) -> None:  # fmt: skip
         self._database = database
         self._clock = clock
         self._options = options

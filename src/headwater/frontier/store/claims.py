@@ -50,17 +50,9 @@ class Result(NamedTuple):
 
 
 async def claim(
-    conn: Connection,
-    *,
-    lease: UUID,
-    now: datetime,
-    leased_until: datetime,
-    hosts: int,
-    urls_per_host: int,
-    shards: Sequence[int] = ALL_SHARDS,
-    choice: float | None = None,
-    options: FrontierOptions = DEFAULTS,
-) -> list[ClaimedHost]:
+    conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, hosts: int, urls_per_host: int,
+    shards: Sequence[int] = ALL_SHARDS, choice: float | None = None, options: FrontierOptions = DEFAULTS,
+) -> list[ClaimedHost]:  # fmt: skip
     """Claim up to so many ready hosts until the lease ends, each with its most urgent due URLs.
 
     Which band goes first is drawn from the lease and the time, unless a choice from 0 to below 1 is given. After a lost

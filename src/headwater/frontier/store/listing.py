@@ -126,18 +126,12 @@ def _filter_values(wanted: UrlFilter, now: datetime, after: PageCursor | None) -
     host_id = host_id_of((wanted.host or "").lower())
     key = None if after is None else url_key_of(after.id)
     return {
-        "by": "host" if wanted.host is not None else "source" if wanted.source_id is not None else "time",
-        "now": now,
-        "shard": shard_of(host_id),
-        "host_id": host_id,
-        "source_id": wanted.source_id,
+        "by": "host" if wanted.host is not None else "source" if wanted.source_id is not None else "time", "now": now,
+        "shard": shard_of(host_id), "host_id": host_id, "source_id": wanted.source_id,
         "status": None if wanted.status is None else STATUS_LETTER.get(wanted.status, "g"),
-        "origin": None if wanted.origin is None else ORIGIN_LETTER[wanted.origin],
-        "text": wanted.text,
-        "after_at": after and after.at,
-        "after_host": key and key.host_id,
-        "after_url": key and key.url_id,
-    }
+        "origin": None if wanted.origin is None else ORIGIN_LETTER[wanted.origin], "text": wanted.text,
+        "after_at": after and after.at, "after_host": key and key.host_id, "after_url": key and key.url_id,
+    }  # fmt: skip
 
 
 async def count_urls(conn: Connection, *, wanted: UrlFilter, now: datetime) -> UrlTotal:

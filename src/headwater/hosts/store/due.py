@@ -22,15 +22,9 @@ async def lock(conn: Connection, *, host_ids: Iterable[int]) -> None:
 
 
 async def wake(
-    conn: Connection,
-    *,
-    host: str,
-    due_at: datetime,
-    now: datetime,
-    is_new: bool = False,
-    lifts_pause: bool = False,
+    conn: Connection, *, host: str, due_at: datetime, now: datetime, is_new: bool = False, lifts_pause: bool = False,
     wakes: Collection[Wake] = (),
-) -> None:
+) -> None:  # fmt: skip
     """`wake_for_feed` and `wake_for_pages` in one transaction, which may concern several hosts. All are locked first,
     in the order of their keys, so that two transactions do not deadlock. Missing rows are inserted for that."""
     if wakes:

@@ -32,16 +32,9 @@ def parts(bands: Sequence[int], shards: Sequence[int]) -> dict[str, str]:
 
 
 async def claim(
-    conn: Connection,
-    *,
-    lease: UUID,
-    now: datetime,
-    leased_until: datetime,
-    hosts: int,
-    urls: int,
-    bands: Sequence[int],
-    shards: Sequence[int],
-) -> list[HeldHost]:
+    conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, hosts: int, urls: int,
+    bands: Sequence[int], shards: Sequence[int],
+) -> list[HeldHost]:  # fmt: skip
     """Claim up to so many ready hosts, for so many URLs of each; for one URL where the lease before was lost. LATERAL
     joins run in the order given: band by band, no more than is needed."""
     cur = conn.cursor(binary=True, row_factory=args_row(HeldHost))

@@ -80,11 +80,9 @@ async def source_list(call: Call, found: NamedDependency[dict[str, Any]]) -> Tem
 
 
 @fragment(
-    post,
-    "/discover/{source_id:uuid}/follow",
-    "Failed to add feed. Please try again.",
+    post, "/discover/{source_id:uuid}/follow", "Failed to add feed. Please try again.",
     place="public-{source_id}-errors",
-)
+)  # fmt: skip
 async def follow(call: Call, source_id: FromPath[UUID], quotas: NamedDependency[Quotas]) -> Template | Redirect:
     user_id: UserId = call.user.id
     async with call.database.as_system() as conn:
