@@ -30,8 +30,8 @@ INSERT INTO poll_leaders (period, kind, place, source_id, polls, failures, new_a
 VALUES ('day', 'slow', 1, %(id)s, 1, 0, 1);
 INSERT INTO sitemaps (url_key, source_id, url, last_read_at, url_count, new_count, idle_since)
 VALUES (%(key)s, %(id)s, 'https://full.example/sitemap.xml', %(now)s, 1, 1, %(now)s);
-INSERT INTO sitemap_state (source_id, last_read_at, day, spent) VALUES (%(id)s, %(now)s, %(now)s::date, 1);
-INSERT INTO spider_state (source_id, last_read_at, day, spent) VALUES (%(id)s, %(now)s, %(now)s::date, 1);
+INSERT INTO daily_reads (source_id, kind, last_read_at, day, spent)
+VALUES (%(id)s, 'sitemap', %(now)s, %(now)s::date, 1), (%(id)s, 'list', %(now)s, %(now)s::date, 1);
 INSERT INTO source_suggestions (source_id, feed_url, title, entry_count, found_at)
 VALUES (%(id)s, 'https://full.example/other', 'x', 1, %(now)s);
 UPDATE hosts SET failing_sources = ARRAY[%(id)s]

@@ -82,8 +82,8 @@ async def test_a_source_without_a_feed_works_once_its_links_are_read(headwater: 
     async with database.as_system() as conn:
         await conn.execute(
             """
-            INSERT INTO spider_state (source_id, last_read_at, day, spent)
-            SELECT id, %(now)s, %(now)s, 1 FROM sources
+            INSERT INTO daily_reads (source_id, kind, last_read_at, day, spent)
+            SELECT id, 'list', %(now)s, %(now)s, 1 FROM sources
             """,
             {"now": START},
         )

@@ -126,7 +126,8 @@ async def test_a_site_works_once_it_is_read_and_fails_when_none_of_its_entrances
     failing = (await list_health(conn))[0]
     await conn.execute("UPDATE frontier_url SET status = 'f', last_error = NULL WHERE kind = 'l'")
     await conn.execute(
-        "INSERT INTO spider_state (source_id, last_read_at, day, spent) SELECT id, now(), now(), 1 FROM sources"
+        "INSERT INTO daily_reads (source_id, kind, last_read_at, day, spent) "
+        "SELECT id, 'list', now(), now(), 1 FROM sources"
     )
     working = (await list_health(conn))[0]
 

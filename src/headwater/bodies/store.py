@@ -1,4 +1,4 @@
-"""Every statement on `bodies`, and the source that a page is read for."""
+"""Every statement on `bodies` and `daily_reads`, and the source that a page is read for."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -112,3 +112,15 @@ async def find_source(conn: Connection, *, source_id: SourceId) -> PageSource | 
         FOR KEY SHARE  -- it is not deleted while what was read for it is written
     """
     return await fetch_one(conn, PageSource, statement, {"id": source_id})
+
+
+async def spend(conn: Connection, *, source_id: SourceId, kind: PageKind, now: datetime, count: int) -> int:
+    """Add requests to what the source has used of its budget of the day. Returns the new count."""
+    statement = """
+        INSERT INTO daily_reads (source_id, kind, last_read_at, day, spent)
+        VALUES (%(source_id)s, %(kind)s, %(now)s, (%(now)s::timestamptz AT TIME ZONE 'UTC')::date, %(count)s)
+        ON CONFLICT (source_id, kind) DO UPDATE SET last_read_at = excluded.last_read_at, day = excluded.day,
+            spent = excluded.spent + CASE WHEN daily_reads.day = excluded.day THEN daily_reads.spent ELSE 0 END
+        RETURNING spent
+    """
+    return await fetch_value(conn, statement, {"source_id": source_id, "kind": kind.value, "now": now, "count": count})

@@ -1,10 +1,9 @@
-"""Every statement on `sitemaps` and `sitemap_state`."""
+"""Every statement on `sitemaps`."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
 
-from headwater.db import Connection, fetch_value
+from headwater.db import Connection
 from headwater.sitemaps.types import Reading
 from headwater.types import SourceId
 from headwater.urls import url_key
@@ -39,18 +38,6 @@ async def keep_reading(conn: Connection, *, reading: Reading) -> None:
             retired_at = excluded.retired_at
     """
     await conn.execute(statement, {"url_key": url_key(reading.url), **asdict(reading)})
-
-
-async def spend(conn: Connection, *, source_id: SourceId, now: datetime, requests: int) -> int:
-    """Add requests for sitemaps to the source's count of the day. Returns the new count."""
-    statement = """
-        INSERT INTO sitemap_state (source_id, last_read_at, day, spent)
-        VALUES (%(source_id)s, %(now)s, (%(now)s::timestamptz AT TIME ZONE 'UTC')::date, %(requests)s)
-        ON CONFLICT (source_id) DO UPDATE SET last_read_at = excluded.last_read_at, day = excluded.day,
-            spent = excluded.spent + CASE WHEN sitemap_state.day = excluded.day THEN sitemap_state.spent ELSE 0 END
-        RETURNING spent
-    """
-    return await fetch_value(conn, statement, {"source_id": source_id, "now": now, "requests": requests})
 
 
 async def forget_readings_of(conn: Connection, *, source_id: SourceId, limit: int) -> int:

@@ -18,7 +18,7 @@ from headwater.sitemaps import store
 from headwater.sitemaps.decide import after_reading, child_submissions, is_over, page_submissions, sites_of
 from headwater.sitemaps.read import read_sitemap
 from headwater.sitemaps.types import ListedUrl, Reading, Sitemap, SitemapOptions, UnreadableSitemap
-from headwater.types import Clock, PageKind
+from headwater.types import Clock, PageKind, SourceId
 from headwater.urls import host_of
 
 log = get_logger()
@@ -94,7 +94,7 @@ class SitemapReader:
             return SitemapResult(page, failure=SOURCE_DELETED if is_deleted else SOURCE_DISABLED)
         now = self._clock()
         sitemap, failure = (read, None) if isinstance(read, Sitemap) else (None, read.reason)
-        spent = await store.spend(conn, source_id=source.id, now=now, requests=1) if source else 0
+        spent = await _spend(conn, source.id, now, 1) if source else 0
         children: Sequence[ListedUrl] = sitemap.children if sitemap and page.depth < self._options.max_depth else []
         known = await store.find_readings(conn, urls=[page.url, *(child.url for child in children)])
         if isinstance(read, UnreadableSitemap) and page.url not in known and failure != UNREADABLE:
@@ -127,8 +127,12 @@ class SitemapReader:
         pairs = zip(wanted, results, strict=True)
         new = [one.kind for one, queued in pairs if queued.result is SubmitOutcome.QUEUED or queued.url in again]
         if source is not None and (requests := new.count(PageKind.SITEMAP)):
-            await store.spend(conn, source_id=source.id, now=now, requests=requests)
+            await _spend(conn, source.id, now, requests)
         return len(new)
 
     async def _settle(self, conn: Connection, settled: Settled, now: datetime) -> None:
         await changes.settle(conn, contents=[settled], now=now, options=self._frontier_options)
+
+
+async def _spend(conn: Connection, source_id: SourceId, now: datetime, requests: int) -> int:
+    return await bodies.spend(conn, source_id=source_id, kind=PageKind.SITEMAP, now=now, count=requests)

@@ -12,7 +12,6 @@ from headwater.frontier.store import changes, queue
 from headwater.frontier.types import FrontierOptions, Settled, SubmitOutcome
 from headwater.observability.log import get_logger
 from headwater.sandbox import Overrun, Sandbox
-from headwater.spider import store
 from headwater.spider.decide import candidates, sites_of
 from headwater.spider.links import find_links
 from headwater.spider.types import Links, SpiderOptions
@@ -105,7 +104,7 @@ class Spider:
         now = self._clock()
         budget = (source.page_budget if source else None) or self._options.budget
         # Locks its row, so that no other worker spends of the same budget meanwhile.
-        spent = await store.spend(conn, source_id=source.id, now=now, pages=0) if source else 0
+        spent = await bodies.spend(conn, source_id=source.id, kind=PageKind.LIST, now=now, count=0) if source else 0
         found = candidates(page, source, links)
         known = await queue.find_known(conn, urls=[one.url for one in found])
         wanted = [one for one in found if one.url not in known][: max(budget - spent, 0)]
@@ -114,5 +113,5 @@ class Spider:
         results = await queue.submit(conn, submissions=wanted, now=now, options=self._frontier_options)
         queued = sum(one.result is SubmitOutcome.QUEUED for one in results)
         if source is not None and queued:
-            await store.spend(conn, source_id=source.id, now=now, pages=queued)
+            await bodies.spend(conn, source_id=source.id, kind=PageKind.LIST, now=now, count=queued)
         return queued

@@ -1,3 +1,3 @@
-DROP TABLE spider_state, sitemap_state, sitemaps, bodies;
+DROP TABLE daily_reads, sitemaps, bodies;
 DROP TABLE frontier_tally, frontier_alias, frontier_url, host_robots, hosts;
 DROP FUNCTION shard_of, host_id_of;

@@ -177,18 +177,12 @@ CREATE TABLE sitemaps (
 
 CREATE INDEX sitemaps_by_source ON sitemaps (source_id);
 
--- When a source's sitemaps were last read, and how much of the day's page budget they used.
-CREATE TABLE sitemap_state (
-    source_id uuid PRIMARY KEY REFERENCES sources ON DELETE CASCADE,
+-- When a source's sitemaps were last read and its links last followed, and how much of the day's budget that used.
+CREATE TABLE daily_reads (
+    source_id uuid REFERENCES sources ON DELETE CASCADE,
+    kind varchar(10) CONSTRAINT daily_reads_kind CHECK (kind IN ('sitemap', 'list')),
     last_read_at timestamptz NOT NULL,
     day date NOT NULL,
-    spent integer NOT NULL
-) WITH (fillfactor = 70);
-
--- The same for following its links.
-CREATE TABLE spider_state (
-    source_id uuid PRIMARY KEY REFERENCES sources ON DELETE CASCADE,
-    last_read_at timestamptz NOT NULL,
-    day date NOT NULL,
-    spent integer NOT NULL
+    spent integer NOT NULL,
+    PRIMARY KEY (source_id, kind)
 ) WITH (fillfactor = 70);

@@ -195,9 +195,8 @@ LEFT JOIN feed_state ON feed_state.source_id = sources.id
 CROSS JOIN LATERAL (
     -- CASE, so that sources with a feed cost no lookup.
     SELECT CASE
-        WHEN feed_state.source_id IS NULL THEN greatest(
-            (SELECT last_read_at FROM sitemap_state WHERE sitemap_state.source_id = sources.id),
-            (SELECT last_read_at FROM spider_state WHERE spider_state.source_id = sources.id)
+        WHEN feed_state.source_id IS NULL THEN (
+            SELECT max(last_read_at) FROM daily_reads WHERE daily_reads.source_id = sources.id
         )
     END AS last_read_at, CASE
         WHEN feed_state.source_id IS NULL THEN (
