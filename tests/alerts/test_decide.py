@@ -159,6 +159,28 @@ def test_a_feed_without_a_success_for_more_than_a_day(
     )
 
 
+@pytest.mark.parametrize("host", [None, "a.example"])
+@pytest.mark.parametrize(
+    ("group", "condition"),
+    [("disabled", Condition.SYSTEM_FEED_DISABLED_LONG), ("critical", Condition.CRITICAL_FEED_FAILING)],
+)
+def test_a_failing_feed_that_is_disabled_has_not_recovered(group: str, condition: Condition, host: str | None) -> None:
+    feed = failing(30 * HOUR, errors=3, disabled_at=START - HOUR, reason="not_found", host=host)
+    found = holding(facts(**{group: [feed]}), [], LIMITS)
+
+    assert [(one.condition, one.subject, one.since) for one in found] == [(condition, str(feed.id), START - 30 * HOUR)]
+    assert found[0].summary == (
+        "Feed 1 has been failing since 2026-02-28 06:00 UTC, without a success, and is disabled (not found)."
+    )
+
+
+@pytest.mark.parametrize("group", ["disabled", "critical"])
+def test_a_feed_that_was_disabled_while_it_worked_is_not_failing_with_its_paused_host(group: str) -> None:
+    feed = failing(30 * HOUR, errors=0, disabled_at=START - HOUR, reason="too long", host="a.example")
+
+    assert holding(facts(**{group: [feed]}), [], LIMITS) == []
+
+
 def test_the_feeds_of_a_paused_host_are_one_incident() -> None:
     first = failing(30 * HOUR, number=1, host="b.example", paused_for="upstream_failure")
     second = failing(26 * HOUR, number=2, host="b.example")

@@ -262,6 +262,25 @@ async def test_a_feed_that_fails_without_a_success_for_a_day_is_an_incident_howe
     assert await conditions(database, clock) == {(one, str(source.id)) for one in expected}
 
 
+async def test_the_incident_of_a_failing_feed_goes_on_when_polling_disables_the_feed(
+    instance: Instance, site: Site, receiver: Receiver
+) -> None:
+    site.answers |= {"news.example/f": (404, "text/plain", b"no")}
+    source = await instance.follow(site.url("news.example/f"), "News")
+    for _ in range(30):
+        await instance.poll_due()
+        await instance.evaluate()
+        instance.clock.move(hours=2)
+    async with instance.database.transaction() as conn:
+        cursor = await conn.execute("SELECT FROM sources WHERE feed_disabled_at IS NOT NULL")
+        assert cursor.rowcount == 1
+
+    (incident,) = [one for one in await instance.open() if one.condition is LONG]
+    told = [one["status"] for body in receiver.bodies for one in body["incidents"] if one["condition"] == LONG]
+    assert told == ["firing"]
+    assert incident.subject == str(source.id)
+
+
 async def test_what_the_alerts_see_of_failing_hosts_is_shown_to_prometheus(
     database: Database, clock: MovableClock
 ) -> None:

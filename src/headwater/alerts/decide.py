@@ -59,16 +59,15 @@ def _disabled_long(facts: Facts, limits: Thresholds) -> Iterator[HeldCondition]:
     condition, now = Condition.SYSTEM_FEED_DISABLED_LONG, facts.sample.at
     paused: list[FeedFact] = []
     for feed in facts.disabled:
-        since = feed.failing_since
-        if feed.disabled_at is not None:
-            if now - feed.disabled_at > limits.disabled_for:
-                summary = f"{feed.name} has been disabled since {moment(feed.disabled_at)}{_why(feed.reason)}."
-                yield HeldCondition(condition, str(feed.id), summary, feed.disabled_at)
+        since, off_at = feed.failing_since, feed.disabled_at
+        if off_at is not None and now - off_at > limits.disabled_for:
+            summary = f"{feed.name} has been disabled since {moment(off_at)}{_why(feed.reason)}."
+            yield HeldCondition(condition, str(feed.id), summary, off_at)
         elif since is not None and now - since > limits.no_success:
-            if feed.host is not None:
-                paused.append(feed)
-            else:
+            if feed.is_failing_itself:
                 yield _without_success(condition, feed, since)
+            elif off_at is None:
+                paused.append(feed)
     yield from _paused_hosts(condition, paused, now)
 
 
@@ -80,7 +79,7 @@ def _critical_failing(facts: Facts, limits: Thresholds) -> Iterator[HeldConditio
             disabled = f", and is disabled{_why(feed.reason)}" if feed.disabled_at and feed.reason else ""
             summary = f"{feed.name} has failed {feed.errors} times in a row{disabled}."
             yield HeldCondition(condition, str(feed.id), summary, now)
-        elif since is not None and feed.host is None and now - since > limits.no_success:
+        elif since is not None and feed.is_failing_itself and now - since > limits.no_success:
             yield _without_success(condition, feed, since)
     yield from _paused_hosts(condition, [feed for feed in facts.critical if not feed.disabled_at], now)
 
@@ -101,7 +100,8 @@ def _paused_hosts(condition: Condition, feeds: Sequence[FeedFact], now: datetime
 
 
 def _without_success(condition: Condition, feed: FeedFact, since: datetime) -> HeldCondition:
-    summary = f"{feed.name} has been failing since {moment(since)}, without a success."
+    disabled = f", and is disabled{_why(feed.reason)}" if feed.disabled_at else ""
+    summary = f"{feed.name} has been failing since {moment(since)}, without a success{disabled}."
     return HeldCondition(condition, str(feed.id), summary, since)
 
 

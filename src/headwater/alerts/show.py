@@ -44,7 +44,7 @@ def _show_feeds(facts: Facts) -> None:
         labels = {"source_id": str(feed.id), "source": feed.name}
         if feed.disabled_at is not None:
             metrics.SYSTEM_FEED_DISABLED_SINCE.labels(**labels).set(_seconds(feed.disabled_at))
-        elif feed.failing_since is not None:
+        if feed.failing_since is not None and (feed.disabled_at is None or feed.is_failing_itself):
             metrics.SYSTEM_FEED_FAILING_SINCE.labels(**labels).set(_seconds(feed.failing_since))
     for feed in facts.critical:
         labels = {"source_id": str(feed.id), "source": feed.name}

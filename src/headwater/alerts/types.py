@@ -90,6 +90,11 @@ class FeedFact:
     host: str | None = None  # when it is paused, and the pause is worth an alert
     paused_for: str | None = None  # the class of failure that paused it
 
+    @property
+    def is_failing_itself(self) -> bool:
+        """Not with its paused host. A disabled feed fails if it did before: to be disabled is not a recovery."""
+        return self.host is None if self.disabled_at is None else self.errors > 0
+
 
 @dataclass(frozen=True, slots=True)
 class StageFact:

@@ -68,7 +68,7 @@ CRITICAL_FEED_ERRORS = Gauge(
 )
 SYSTEM_FEED_FAILING_SINCE = Gauge(
     "headwater_system_feed_failing_since_timestamp_seconds",
-    "Since when an enabled system feed, or its paused host, has failed; at most a thousand.",
+    "Since when a system feed, or the paused host of an enabled one, has failed; at most a thousand.",
     ["source_id", "source"],
 )
 CRITICAL_FEED_FAILING_SINCE = Gauge(
