@@ -1,10 +1,5 @@
 """Roles, grants and policies: what the database must have, what is missing, and the statement that adds it.
-
-The login of `headwater migrate` owns the tables. Connections of the pool act as `headwater_app`, which sees no rows of
-users; `Database.as_user` changes to `headwater_person`, which sees the rows of one user, and `Database.as_system` to
-`headwater_system`, which sees those of all. None of the three is a superuser, has BYPASSRLS, or owns a table.
-docs/architecture.md explains how to add a query or a table.
-"""
+docs/architecture.md describes the roles, and how to add a query or a table."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,10 +1,4 @@
-"""How often to poll a feed, by the dates of its entries. Pure.
-
-Most feeds are polled once per interval. A feed with entries closer together than `OFTEN` is polled more often, by the
-square root of that gap: for a given number of requests, this minimises the mean delay from publication to article. A
-feed with entries further apart than `SELDOM` is polled less often, in proportion to the gap: few articles come from
-such feeds. Measured in docs/performance.md.
-"""
+"""How often to poll a feed, by the dates of its entries. Pure. docs/performance.md says why it is the square root."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

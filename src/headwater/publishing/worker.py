@@ -1,8 +1,5 @@
-"""Indexing: claim changed articles, read them, send them to the index, write the result of each.
-
-An entry is deleted only after the index confirmed it. If the process dies in between, it is sent again, and the index
-answers that it has this version already.
-"""
+"""Indexing: claim changed articles, read them, send them to the index, write the result of each. An entry is deleted
+only after the index confirmed it."""
 
 import random
 import time

@@ -1,8 +1,5 @@
 """The rows of a deleted source or user, part by part. Each call deletes a limited number of rows and returns it.
-
-Articles come before URLs, as everywhere that writes both. Shared rows are checked under lock: an article that another
-source lists, a user starred or an operator submitted stays, and so does its URL.
-"""
+Articles come before URLs, as everywhere that writes both; shared rows are checked under lock."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime

@@ -1,8 +1,5 @@
-"""The removing stage: claim deleted sources and users, delete their rows a few hundred at a time, then their ids.
-
-Deleting a source or a user hides it at once; this stage follows. Every step is one short, consistent transaction: if
-the process dies, the lease ends and another worker continues.
-"""
+"""The removing stage: claim deleted sources and users, delete their rows a few hundred at a time, then their ids. Every
+step is one short, consistent transaction."""
 
 import time
 from collections.abc import Callable, Sequence

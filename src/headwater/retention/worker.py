@@ -1,8 +1,5 @@
-"""The retaining stage: create partitions for coming months, detach expired ones, drop them.
-
-Every step is small and consistent, so a run may end anywhere, also by being killed: the next one continues. Readers
-never wait: a month that is locked is retried later.
-"""
+"""The retaining stage: create partitions for coming months, detach expired ones, drop them. Every step is small and
+consistent, so a run may be killed anywhere. Readers never wait: a month that is locked is retried later."""
 
 import asyncio
 import time

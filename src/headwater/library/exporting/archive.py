@@ -1,8 +1,5 @@
-"""The export of a user as a ZIP of JSON files, written while it is sent.
-
-Neither the archive nor a whole table is ever in memory: rows are read a page at a time, each in a short transaction,
-and no transaction waits for a slow download.
-"""
+"""The export of a user as a ZIP of JSON files, written while it is sent. Neither the archive nor a whole table is ever
+in memory, and no transaction waits for a slow download."""
 
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime

@@ -1,8 +1,5 @@
-"""From a user's articles of the last day to a summary.
-
-First a row with status making, so that a second click finds it; then the writing, outside any transaction; then the
-result and its event in one transaction. If the process dies, the row fails after a time.
-"""
+"""From a user's articles of the last day to a summary: a row that reserves it, the writing outside any transaction,
+then the result and its event in one transaction."""
 
 import asyncio
 from contextlib import suppress
