@@ -170,8 +170,33 @@ RETURN CASE
     ELSE 'pending'
 END;
 
--- The state of each source. One without a feed fails when none of the pages that reading it starts from can be fetched:
--- they are the first that were queued for it. `next_try_at` is NULL if only an operator can enable it.
+-- When a source without a feed was last read, and why it fails: when none of the pages that reading it starts from can be
+-- fetched. They are the first that were queued for it. CASE, so that sources with a feed cost no lookup.
+CREATE FUNCTION site_state(site uuid, sitemap_url text, has_feed boolean)
+RETURNS TABLE (last_read_at timestamptz, error text)
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT CASE
+        WHEN NOT has_feed THEN (SELECT max(daily_reads.last_read_at) FROM daily_reads WHERE source_id = site)
+    END, CASE
+        WHEN NOT has_feed THEN (
+            SELECT CASE
+                WHEN bool_and(status IN ('r', 'd', 'b')) THEN
+                    (array_agg(last_error ORDER BY kind = 'l' DESC, url = sitemap_url))[1]
+            END
+            FROM (
+                SELECT url, kind, status, parent_url, last_error
+                FROM frontier_url
+                WHERE source_id = site
+                ORDER BY discovered_at
+                LIMIT 20
+            ) AS start_page
+            WHERE parent_url IS NULL
+        )
+    END;
+END;
+
+-- The state of each source. `next_try_at` is NULL if only an operator can enable it.
 CREATE VIEW source_health AS
 SELECT sources.id, sources.name, lower(sources.name) AS sort_name, sources.category, sources.is_system,
     sources.ingestion_mode, sources.feed_url, sources.sitemap_url, sources.feed_disabled_at,
@@ -192,29 +217,7 @@ SELECT sources.id, sources.name, lower(sources.name) AS sort_name, sources.categ
     coalesce(feed_state.last_succeeded_at, site.last_read_at) AS last_succeeded_at
 FROM sources
 LEFT JOIN feed_state ON feed_state.source_id = sources.id
-CROSS JOIN LATERAL (
-    -- CASE, so that sources with a feed cost no lookup.
-    SELECT CASE
-        WHEN feed_state.source_id IS NULL THEN (
-            SELECT max(last_read_at) FROM daily_reads WHERE daily_reads.source_id = sources.id
-        )
-    END AS last_read_at, CASE
-        WHEN feed_state.source_id IS NULL THEN (
-            SELECT CASE
-                WHEN bool_and(status IN ('r', 'd', 'b')) THEN
-                    (array_agg(start_page.last_error ORDER BY kind = 'l' DESC, start_page.url = sources.sitemap_url))[1]
-            END
-            FROM (
-                SELECT url, kind, status, parent_url, frontier_url.last_error
-                FROM frontier_url
-                WHERE source_id = sources.id
-                ORDER BY discovered_at
-                LIMIT 20
-            ) AS start_page
-            WHERE parent_url IS NULL
-        )
-    END AS error
-) AS site
+CROSS JOIN LATERAL site_state(sources.id, sources.sitemap_url, feed_state.source_id IS NOT NULL) AS site
 CROSS JOIN LATERAL (
     SELECT source_state(
         sources.enabled, sources.moderation_status, sources.feed_disabled_at, sources.feed_disable_reason,

@@ -10,32 +10,7 @@ from headwater.sources.store.sources import SOURCE_COLUMNS
 from headwater.sources.types import SourceDetails, SourceFilter, SourceOrder, SourcePlace
 from headwater.types import SourceId
 
-# What is known of a source's feed, or of how else it is read. A source without a feed fails when none of the pages that
-# reading it begins from can be fetched: they are the first that were queued for it. CASE, so that sources with a feed
-# cost no lookup: a condition of the join would be applied after them.
-_FROM_SOURCES: Final = """
-    FROM sources LEFT JOIN feed_state ON feed_state.source_id = sources.id
-    CROSS JOIN LATERAL (
-        SELECT CASE WHEN feed_state.source_id IS NULL THEN (
-            SELECT max(last_read_at) FROM daily_reads WHERE daily_reads.source_id = sources.id
-        ) END AS last_read_at, CASE WHEN feed_state.source_id IS NULL THEN (
-            SELECT CASE
-                WHEN bool_and(status IN ('r', 'd', 'b')) THEN
-                    (array_agg(start_page.last_error ORDER BY kind = 'l' DESC, start_page.url = sitemap_url))[1]
-            END
-            FROM (
-                SELECT url, kind, status, parent_url, frontier_url.last_error FROM frontier_url
-                WHERE source_id = sources.id ORDER BY discovered_at LIMIT 20
-            ) AS start_page WHERE parent_url IS NULL
-        ) END AS error
-    ) AS other
-    CROSS JOIN LATERAL (
-        SELECT source_state(
-            enabled, moderation_status, feed_disabled_at, feed_disable_reason,
-            coalesce(last_error, other.error), coalesce(last_polled_at, other.last_read_at)
-        ) AS state
-    ) AS now_at
-"""
+# What is known of each source and its feed, or of how else it is read.
 _DETAILS: Final = f"""
     SELECT {SOURCE_COLUMNS}, submitted_by, moderation_status, now_at.state, feed_disabled_at, feed_disable_reason,
         disabled_until AS feed_disabled_until, coalesce(last_polled_at, other.last_read_at) AS last_polled_at,
@@ -49,7 +24,14 @@ _DETAILS: Final = f"""
             SELECT count(*) FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS listed
         )) AS article_count,
         greatest(sources.updated_at, feed_state.updated_at) AS updated_at
-    {_FROM_SOURCES}
+    FROM sources LEFT JOIN feed_state ON feed_state.source_id = sources.id
+    CROSS JOIN LATERAL site_state(sources.id, sitemap_url, feed_state.source_id IS NOT NULL) AS other
+    CROSS JOIN LATERAL (
+        SELECT source_state(
+            enabled, moderation_status, feed_disabled_at, feed_disable_reason,
+            coalesce(last_error, other.error), coalesce(last_polled_at, other.last_read_at)
+        ) AS state
+    ) AS now_at
 """
 
 
@@ -94,9 +76,8 @@ async def list_details(
             AND (%(state)s::text IS DISTINCT FROM 'auto_disabled' OR feed_disabled_at IS NOT NULL)
             AND (%(state)s::text IS DISTINCT FROM 'disabled' OR NOT enabled OR feed_disabled_at IS NOT NULL)
             AND (coalesce(%(state)s::text, '') NOT IN ('in_review', 'rejected') OR NOT enabled)
-            AND (%(text)s::text IS NULL OR strpos(lower(name), lower(%(text)s)) > 0
-                OR strpos(lower(coalesce(sources.feed_url, '')), lower(%(text)s)) > 0
-                OR strpos(lower(coalesce(sources.url, '')), lower(%(text)s)) > 0)
+            AND (%(text)s::text IS NULL
+                OR strpos(lower(concat_ws(E'\\n', name, sources.feed_url, sources.url)), lower(%(text)s)) > 0)
             AND (%(host)s::text IS NULL OR sources.id = ANY(ARRAY(
                 SELECT source_id FROM feed_state WHERE host = lower(%(host)s)
                 UNION ALL
