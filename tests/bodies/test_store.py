@@ -6,17 +6,20 @@ from typing import Any, LiteralString
 
 import pytest
 
+from headwater.accounts.changes import add_user
+from headwater.accounts.types import Role
 from headwater.bodies import store
 from headwater.bodies.types import ClaimedBody, NewBody
 from headwater.db import Connection
 from headwater.ids import new_id
+from headwater.sources.store.custom import set_submitter
 from headwater.types import PageKind, SourceId
 from tests.builders import a_source
 from tests.clock import START
 
 pytestmark = pytest.mark.database
 
-MINUTE = timedelta(minutes=1)
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
 
 def a_page(url: str = "https://example.com/a", **more: Any) -> NewBody:
@@ -119,3 +122,53 @@ async def test_a_page_waits_from_when_it_was_kept_and_not_while_the_fetcher_had_
     waiting = await store.oldest_ready_at(conn, kind=PageKind.ARTICLE, now=START + 5 * MINUTE)
 
     assert (before, waiting) == (None, START + 3 * MINUTE)
+
+
+async def test_large_pages_of_one_owner_take_turns_with_the_pages_of_others(conn: Connection) -> None:
+    owner, other = await a_source(conn, url="https://a.example/"), await a_source(conn, url="https://b.example/")
+    large = [a_page(f"https://a.example/{n}", body=b"x" * 1_000_000, source_id=owner.id) for n in range(3)]
+    later = START + timedelta(seconds=3)
+    await store.keep(conn, bodies=large)
+    await store.keep(conn, bodies=[a_page("https://b.example/", source_id=other.id, fetched_at=later)])
+    await store.keep(conn, bodies=[a_page("https://a.example/small", source_id=owner.id, fetched_at=later)])
+
+    claimed = [(await claim(conn, minutes=1, limit=1))[0].url for _ in range(5)]
+
+    assert claimed[0] in {one.url for one in large}
+    assert claimed[1] == "https://b.example/"
+    assert claimed[-1] == "https://a.example/small"
+
+
+async def test_all_sources_of_a_user_have_one_turn(conn: Connection) -> None:
+    user = await add_user(conn, "eve@example.com", None, Role.READER, START)
+    theirs = [await a_source(conn, url=f"https://a{n}.example/") for n in range(3)]
+    for one in theirs:
+        await set_submitter(conn, source_id=one.id, user_id=user.id)
+    other = await a_source(conn, url="https://b.example/")
+    for one in theirs:
+        await store.keep(conn, bodies=[a_page(one.address, body=b"x" * 1_000_000, source_id=one.id)])
+    await store.keep(conn, bodies=[a_page(other.address, source_id=other.id, fetched_at=START + 3 * SECOND)])
+
+    claimed = [(await claim(conn, minutes=1, limit=1))[0].url for _ in range(4)]
+
+    assert claimed.index(other.address) == 1
+
+
+async def test_pages_without_a_source_do_not_wait_for_each_other(conn: Connection) -> None:
+    await store.keep(conn, bodies=[a_page(f"https://a.example/{n}", body=b"x" * 1_000_000) for n in range(3)])
+    await store.keep(conn, bodies=[a_page("https://b.example/", fetched_at=START + 3 * SECOND)])
+
+    claimed = [(await claim(conn, minutes=1, limit=1))[0].url for _ in range(4)]
+
+    assert claimed[-1] == "https://b.example/"
+
+
+async def test_sources_are_backlogged_while_their_owner_has_much_to_be_read(conn: Connection) -> None:
+    owner, other = await a_source(conn, url="https://a.example/"), await a_source(conn, url="https://b.example/")
+    await store.keep(conn, bodies=[a_page(body=b"x" * 1_000_000, source_id=owner.id) for _ in range(3)])
+    both = [owner.id, other.id]
+
+    assert await store.list_backlogged(conn, source_ids=both, after=START + 5 * SECOND) == {owner.id}
+    assert await store.list_backlogged(conn, source_ids=both, after=START + 6 * SECOND) == set()
+    await store.done(conn, bodies=await claim(conn))
+    assert await store.list_backlogged(conn, source_ids=both, after=START) == set()

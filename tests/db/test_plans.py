@@ -73,6 +73,15 @@ FILL = (
         %(start)s::timestamptz + n * interval '1 second'
     FROM generate_series(1, %(articles)s) AS n
     """,
+    """
+    INSERT INTO bodies (
+        id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at, owner, turn_at
+    )
+    SELECT md5('b' || n)::uuid, 'x', 'x', 'article', md5((1 + mod(n, 500))::text)::uuid, 0, '', repeat('x', 500)::bytea,
+        %(start)s, %(start)s, hashtextextended((md5((1 + mod(n, 500))::text)::uuid)::text, 0),
+        %(start)s::timestamptz + n * interval '1 second'
+    FROM generate_series(1, 20000) AS n
+    """,
 )
 
 
@@ -115,6 +124,11 @@ HOT = {
     "polling._list_due": ({"hosts": [f"host{n}" for n in range(10)], "now": START + timedelta(hours=1)}, 200),
     "polling.find_feed": ({"source_id": UUID("c4ca4238a0b923820dcc509a6f75849b")}, 20),
     "polling.oldest_due_at": ({"now": START}, 500),
+    "bodies.claim": (
+        {"kind": "article", "lease": new_id(), "now": START, "leased_until": START + timedelta(minutes=1), "limit": 10},
+        400,
+    ),
+    "bodies.list_backlogged": ({"ids": [an_id(str(n)) for n in range(400, 450)], "after": START}, 600),
     "articles._find_known": ({"url_keys": [sha256(f"a{n}".encode()).digest() for n in range(ENTRIES)]}, 800),
     "articles._known_by_id": (
         {

@@ -20,7 +20,7 @@ from headwater.db import Database
 from headwater.errors import DatabaseUnavailable
 from headwater.fetching.report import outcome_name
 from headwater.fetching.types import FetchingOptions, TurnResult
-from headwater.fetching.worker import SLOW, Fetcher, in_parts
+from headwater.fetching.worker import SLOW, UNREAD_MOST, Fetcher, in_parts
 from headwater.frontier.keys import locate
 from headwater.frontier.store import claims, listing, queue
 from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Status, Submission
@@ -785,6 +785,28 @@ async def test_hosts_of_a_reader_whose_pages_are_slow_are_put_off_and_others_fet
     assert [one.host.host for one in claimed] == [f"quick.{DOMAIN}"]
     found = [await crawl.find(url) for url in urls]
     assert sorted((one.status, one.retry_count) for one in found if one)[2:] == [(Status.PENDING, 0)] * 10
+
+
+async def test_hosts_wait_while_their_owner_has_much_to_be_read(
+    database: Database, clock: MovableClock, client: Client
+) -> None:
+    crawl = Crawl(database, clock, client, OPTIONS)
+    hers, his = await a_source_of(database, "eve"), await a_source_of(database, "bob")
+    await crawl.submit("http://hers.example/1", source_id=hers)
+    await crawl.submit("http://his.example/1", source_id=his)
+    page = NewBody("http://a.example/", "http://a.example/", PageKind.ARTICLE, hers, 0, "", b"<p>", clock())
+    async with database.transaction() as conn:
+        await bodies.keep(conn, bodies=[page])
+        await conn.execute("UPDATE bodies SET turn_at = %s", (clock() + UNREAD_MOST + timedelta(seconds=1),))
+
+    claimed = await crawl.fetcher.claim(4)
+    async with database.transaction() as conn:
+        await conn.execute("DELETE FROM bodies")  # they were read
+    clock.move(minutes=16)
+    later = await crawl.fetcher.claim(4)
+
+    assert [one.host.host for one in claimed] == ["his.example"]
+    assert "hers.example" in {one.host.host for one in later}
 
 
 @asynccontextmanager

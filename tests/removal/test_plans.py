@@ -40,9 +40,9 @@ SELECT date '2026-01-01' + d, md5(n::text)::uuid, 1, 1, 1, 1
 FROM generate_series(1, 2000) AS n, generate_series(1, 20) AS d;
 INSERT INTO events (id, user_id, event_type, created_at)
 SELECT gen_random_uuid(), md5('u' || (1 + mod(n, 99)))::uuid, 'x', now() FROM generate_series(1, 40000) AS n;
-INSERT INTO bodies (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at)
+INSERT INTO bodies (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at, turn_at)
 SELECT gen_random_uuid(), 'x', 'x', 'article', md5((1 + mod(n, 99))::text)::uuid, 0, 'x',
-    repeat('x', 500)::bytea, now(), now()
+    repeat('x', 500)::bytea, now(), now(), now()
 FROM generate_series(1, 10000) AS n;
 INSERT INTO audit_log (id, at, actor_id, actor_name, action, subject_name)
 SELECT gen_random_uuid(), now(), md5('u' || (1 + mod(n, 99)))::uuid, 'x', 'x', 'x' FROM generate_series(1, 20000) AS n

@@ -14,7 +14,8 @@ async def keep(conn: Connection, *, bodies: Sequence[NewBody], now: datetime | N
     """Store bodies until they are read; an article of a spidered source twice, the second time for its links.
 
     They wait from `now` on, or else from when they were fetched: time in the fetcher is not waiting of the next stage.
-    A body of a source that was deleted since its URL was claimed is dropped.
+    A body of a source that was deleted since its URL was claimed is dropped. Large bodies take turns with those of
+    other owners: reading takes up to two seconds per megabyte.
     """
     if not bodies:
         return
@@ -28,16 +29,30 @@ async def keep(conn: Connection, *, bodies: Sequence[NewBody], now: datetime | N
                 %(fetched)b::timestamptz[]
             ) AS given (id, list_id, url, final_url, kind, source_id, depth, content_type, body, fetched_at)
         ), kept AS (
-            SELECT given.*, coalesce(%(now)s, fetched_at) AS ready_at, sources.ingestion_mode, sources.max_depth
+            SELECT given.*, coalesce(%(now)s, fetched_at) AS ready_at, sources.ingestion_mode, sources.max_depth,
+                hashtextextended(coalesce(submitted_by, sources.id)::text, 0) AS owner,
+                length(given.body) * interval '2 microseconds' AS cost
             FROM given
             LEFT JOIN sources ON sources.id = given.source_id
             WHERE given.source_id IS NULL OR sources.id IS NOT NULL
+        ), copied AS (
+            SELECT id, kind, id AS body_id FROM kept
+            UNION ALL
+            SELECT list_id, 'list', id
+            FROM kept WHERE kind = 'article' AND ingestion_mode IN ('spider', 'both') AND depth < max_depth
         )
-        INSERT INTO bodies (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at)
-        SELECT id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at FROM kept
-        UNION ALL
-        SELECT list_id, url, final_url, 'list', source_id, depth, content_type, body, fetched_at, ready_at
-        FROM kept WHERE kind = 'article' AND ingestion_mode IN ('spider', 'both') AND depth < max_depth
+        INSERT INTO bodies (
+            id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at, owner, turn_at
+        )
+        SELECT copied.id, url, final_url, copied.kind, source_id, depth, content_type, body, fetched_at, ready_at,
+            owner, greatest(ready_at, last.turn_at) + sum(cost) OVER (
+                PARTITION BY coalesce(owner::text, copied.id::text), copied.kind ORDER BY fetched_at, copied.id
+            )
+        FROM copied
+        JOIN kept ON kept.id = copied.body_id
+        CROSS JOIN LATERAL (
+            SELECT max(turn_at) AS turn_at FROM bodies WHERE bodies.owner = kept.owner AND bodies.kind = copied.kind
+        ) AS last
         """,
         {
             "ids": [new_id() for _ in bodies], "list_ids": [new_id() for _ in bodies],
@@ -57,7 +72,7 @@ async def claim(
         ClaimedBody,
         """
         WITH ready AS (
-            SELECT id FROM bodies WHERE kind = %(kind)s AND ready_at <= %(now)s ORDER BY ready_at
+            SELECT id FROM bodies WHERE kind = %(kind)s AND ready_at <= %(now)s ORDER BY turn_at
             LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         )
         UPDATE bodies SET ready_at = %(leased_until)s, lease = %(lease)s, attempts = attempts + 1 FROM ready
@@ -85,6 +100,19 @@ async def oldest_ready_at(conn: Connection, *, kind: PageKind, now: datetime) ->
     return await fetch_value(conn, statement, {"kind": kind.value, "now": now})
 
 
+async def list_backlogged(conn: Connection, *, source_ids: Sequence[SourceId], after: datetime) -> set[SourceId]:
+    """Sources whose owner has a body waiting whose turn comes after this time."""
+    statement = """
+        SELECT id FROM sources
+        WHERE id = ANY(%(ids)s::uuid[]) AND EXISTS (
+            SELECT FROM bodies
+            WHERE owner = hashtextextended(coalesce(submitted_by, sources.id)::text, 0)
+                AND kind IN ('article', 'sitemap', 'list') AND turn_at > %(after)s
+        )
+    """
+    return set(await fetch_column(conn, statement, {"ids": list(source_ids), "after": after}))
+
+
 async def delete_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
     statement = """
         DELETE FROM bodies
@@ -97,7 +125,7 @@ async def delete_of_source(conn: Connection, *, source_id: SourceId, limit: int)
 async def repair_schedules(conn: Connection, *, now: datetime) -> int:
     """Make ready what waits for more than a day, as a clock that was ahead wrote it. Returns how many."""
     statement = """
-        UPDATE bodies SET ready_at = %(now)s, lease = NULL
+        UPDATE bodies SET ready_at = %(now)s, turn_at = %(now)s, lease = NULL
         WHERE ready_at > %(now)s::timestamptz + interval '1 day' AND ready_at < 'infinity'
     """
     cur = await conn.execute(statement, {"now": now})

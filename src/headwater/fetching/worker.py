@@ -42,6 +42,7 @@ DELETED_AT_ONCE = 1000  # unused hosts
 SLOW = timedelta(seconds=2)  # a request on average
 SLOW_REMEMBERED_S = 60.0
 PUT_OFF = timedelta(minutes=15)
+UNREAD_MOST = timedelta(minutes=30)  # of reading, for the fetched pages of one owner
 PUT_OFF_ROUNDS = 50  # of hosts, for one claim
 WRITE_AGAIN_S = 0.25
 WRITE_AGAIN_MOST_S = 2.0
@@ -80,12 +81,16 @@ class Fetcher:
             await self._tidy(started)
         if started >= self._recheck_at:
             await self._recheck_blocked_hosts(started)
-        claimed = await self._claim(limit, started)
-        if claimed and (slow := await self._slow_readers(started)):
-            claimed = await self._claim_of_others(claimed, slow, limit, started)
-        if not claimed:
+        slow, kept = await self._slow_readers(started), list[ClaimedTurn]()
+        for _ in range(PUT_OFF_ROUNDS):
+            claimed = await self._claim(limit - len(kept), started)
+            others = await self._put_off(claimed, slow) if claimed else []
+            kept += others
+            if len(others) == len(claimed) or len(kept) == limit:
+                break
+        if not kept:
             self._look_again_at = started + self._options.idle.total_seconds()
-        return claimed
+        return kept
 
     async def work(self, claimed: ClaimedTurn) -> TurnResult:
         """Take a turn at one host and write its results. Raises DatabaseUnavailable: then it is repeated later."""
@@ -142,29 +147,16 @@ class Fetcher:
         turns = Counter(reader for sources, _ in self._slow for reader in {readers.get(one) for one in sources})
         return {reader for reader, slow in turns.items() if reader is not None and slow >= most}
 
-    async def _claim_of_others(
-        self, claimed: Sequence[ClaimedTurn], slow: set[UserId], limit: int, started: float
-    ) -> Sequence[ClaimedTurn]:
-        """Postpone hosts that only these users need, and claim others, which would wait for hours otherwise."""
-        kept = await self._put_off(claimed, slow)
-        for _ in range(PUT_OFF_ROUNDS):
-            if len(kept) == limit or not claimed:
-                break
-            claimed = await self._claim(limit - len(kept), started)
-            kept = [*kept, *await self._put_off(claimed, slow)]
-        return kept
-
     async def _put_off(self, claimed: Sequence[ClaimedTurn], slow: set[UserId]) -> list[ClaimedTurn]:
-        """Release those of these hosts that only these users need. Returns the others."""
+        """Postpone hosts that are needed only by these users, or by owners of many pages that wait to be read: others
+        would wait for hours. Returns the others."""
         now = self._clock()
         async with self._database.transaction() as conn:
-            ids = {url.source_id for one in claimed for url in one.host.urls if url.source_id is not None}
-            readers = await store.find_submitters(conn, source_ids=sorted(ids))
-            theirs = [
-                one
-                for one in claimed
-                if all(url.source_id and readers.get(url.source_id) in slow for url in one.host.urls)
-            ]
+            ids = sorted({url.source_id for one in claimed for url in one.host.urls if url.source_id is not None})
+            readers = await store.find_submitters(conn, source_ids=ids) if slow else {}
+            busy = await bodies.list_backlogged(conn, source_ids=ids, after=now + UNREAD_MOST)
+            busy |= {source_id for source_id, reader in readers.items() if reader in slow}
+            theirs = [one for one in claimed if busy.issuperset(url.source_id for url in one.host.urls)]
             if theirs:
                 answers = [HostAnswer(one.host, None, pages_paused_until=now + PUT_OFF) for one in theirs]
                 await claims.answer(conn, answers=answers, now=now, options=self._frontier_options)

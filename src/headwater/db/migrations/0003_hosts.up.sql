@@ -155,10 +155,15 @@ CREATE TABLE bodies (
     fetched_at timestamptz NOT NULL,
     ready_at timestamptz NOT NULL,  -- when it was stored, or the end of a lease
     lease uuid,
-    attempts smallint NOT NULL DEFAULT 0
+    attempts smallint NOT NULL DEFAULT 0,
+    -- A fair queue: bodies of one owner follow each other at the time that reading them takes, by their size.
+    owner bigint,  -- a hash of the user who added the source, or of the source of an operator
+    turn_at timestamptz NOT NULL
 );
 
 CREATE INDEX bodies_ready ON bodies (kind, ready_at);
+CREATE INDEX bodies_by_turn ON bodies (kind, turn_at);
+CREATE INDEX bodies_by_owner ON bodies (owner, kind, turn_at);
 CREATE INDEX bodies_by_source ON bodies (source_id) WHERE source_id IS NOT NULL;
 
 -- The results of reading each sitemap: one that yields nothing new is read less and less often, then never.
