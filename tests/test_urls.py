@@ -190,6 +190,8 @@ def test_a_url_and_its_key_come_with_one_look() -> None:
         ("https://a.site.internal/", "site.internal"),  # a suffix that it does not name
         ("http://127.0.0.1/", "127.0.0.1"),
         ("http://127.0.0.1:80/", "127.0.0.1"),
+        ("http://127.0.0.1:443/", "127.0.0.1"),
+        ("https://127.0.0.1:80/", "127.0.0.1"),
         ("http://127.0.0.1:8001/", "127.0.0.1:8001"),
         ("http://0x7f.1:8001/", "127.0.0.1:8001"),
         ("http://[::1]:8001/", "[::1]:8001"),
