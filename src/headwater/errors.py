@@ -146,7 +146,7 @@ class SourceExists(Conflict):
 
 class SourceIsOff(Conflict):
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name} is disabled. Set `enabled` to true, and it is read at once.")
+        super().__init__(f"{name} is disabled. Enable it, and it is read at once.")
 
 
 class NotApproved(Conflict):

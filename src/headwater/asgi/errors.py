@@ -121,8 +121,10 @@ def respond_to_http_error(request: AnyRequest, error: HTTPException) -> AnyRespo
     if is_api_request(request) and isinstance(error, ValidationException):
         return problem(422, "The request is invalid.", errors=_faults(error))
     details = API_DETAILS if is_api_request(request) else DETAILS
-    detail = details.get(error.status_code, error.detail)
-    return respond(request, error.status_code, detail, headers=error.headers)
+    detail, headers = details.get(error.status_code, error.detail), error.headers or {}
+    if "GET" in (allowed := headers.get("allow", "")):
+        headers = {**headers, "allow": f"{allowed}, HEAD"}  # answered wherever GET is: guard.py
+    return respond(request, error.status_code, detail, headers=headers)
 
 
 def respond_to_bug(request: AnyRequest, error: Exception) -> AnyResponse:
