@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from headwater.asgi import guard
 from headwater.asgi.csrf import FIELDS_MAX, FORM_BYTES
+from headwater.asgi.handlers import AnyRequest
 from headwater.db import Database, RequestDatabase
 from headwater.server import create_health_app
 from headwater.text import text_problem
@@ -187,6 +188,22 @@ def test_control_characters_except_tab_and_line_breaks_are_refused() -> None:
     assert sorted(set(characters()) - set(refused)) == [0x09, 0x0A, 0x0D]
     assert text_problem("Ünïcödé 😀 \u200d \u202e") is None
     assert text_problem("x" * 11, most=10) == "has more than 10 characters"
+
+
+async def test_cookies_have_no_escapes_which_take_long_to_read(database: Database, clock: MovableClock) -> None:
+    @get("/cookies")
+    async def show(request: AnyRequest) -> str:
+        return request.headers["cookie"]
+
+    app = create_app(database, clock)
+    app.register(show)
+    cookie = 'a="' + "\\" * 60_000 + '"; headwater_visitor=x-_1; b="\\054"'
+    async with visit(app, "http://127.0.0.1:8000") as client:
+        seen = await client.get("/cookies", headers={"Cookie": cookie})
+        refused = await client.get("/%00", headers={"Cookie": cookie})
+
+    assert seen.text == 'a=""; headwater_visitor=x-_1; b="054"'
+    assert refused.status_code == 400
 
 
 async def test_a_slow_statement_is_503(database: Database, clock: MovableClock) -> None:
