@@ -809,6 +809,28 @@ async def test_hosts_wait_while_their_owner_has_much_to_be_read(
     assert "hers.example" in {one.host.host for one in later}
 
 
+async def test_at_a_host_that_others_need_too_only_the_urls_of_the_busy_owner_wait(
+    database: Database, clock: MovableClock, client: Client
+) -> None:
+    crawl = Crawl(database, clock, client, OPTIONS)
+    hers, his = await a_source_of(database, "eve"), await a_source_of(database, "bob")
+    await crawl.submit(*(f"http://shared.example/{number}" for number in range(12)), source_id=hers)
+    page = NewBody("http://a.example/", "http://a.example/", PageKind.ARTICLE, hers, 0, "", b"<p>", clock())
+    async with database.transaction() as conn:
+        await bodies.keep(conn, bodies=[page])
+        await conn.execute("UPDATE bodies SET turn_at = %s", (clock() + UNREAD_MOST + timedelta(hours=1),))
+    clock.move(seconds=1)
+    await crawl.submit("http://shared.example/his", "http://shared.example/two", source_id=his)
+    await crawl.submit("http://shared.example/nobodys")
+
+    (claimed,) = await crawl.fetcher.claim(4)
+
+    assert sorted(url.url[-4:] for url in claimed.host.urls) == ["/his", "/two", "odys"]
+    found = await crawl.find("http://shared.example/3")
+    assert found is not None
+    assert (found.status, found.next_fetch_at) == (Status.PENDING, clock() + timedelta(minutes=15))
+
+
 @asynccontextmanager
 async def listening() -> AsyncIterator[int]:
     """A server that never answers."""

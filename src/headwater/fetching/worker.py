@@ -149,7 +149,7 @@ class Fetcher:
 
     async def _put_off(self, claimed: Sequence[ClaimedTurn], slow: set[UserId]) -> list[ClaimedTurn]:
         """Postpone hosts that are needed only by these users, or by owners of many pages that wait to be read: others
-        would wait for hours. Returns the others."""
+        would wait for hours. At hosts that others need, too, only their URLs are postponed. Returns the others."""
         now = self._clock()
         async with self._database.transaction() as conn:
             ids = sorted({url.source_id for one in claimed for url in one.host.urls if url.source_id is not None})
@@ -158,7 +158,10 @@ class Fetcher:
             busy |= {source_id for source_id, reader in readers.items() if reader in slow}
             theirs = [one for one in claimed if busy.issuperset(url.source_id for url in one.host.urls)]
             if theirs:
-                answers = [HostAnswer(one.host, None, pages_paused_until=now + PUT_OFF) for one in theirs]
+                until, names = now + PUT_OFF, [one.host.host for one in theirs]
+                shared = await changes.postpone(conn, hosts=names, source_ids=sorted(busy), now=now, until=until)
+                pauses = {name: None if name in shared else until for name in names}
+                answers = [HostAnswer(one.host, None, pages_paused_until=pauses[one.host.host]) for one in theirs]
                 await claims.answer(conn, answers=answers, now=now, options=self._frontier_options)
         return [one for one in claimed if one not in theirs]
 

@@ -231,6 +231,38 @@ async def tidy(conn: Connection, *, now: datetime) -> int:
     return cur.rowcount
 
 
+async def postpone(
+    conn: Connection, *, hosts: Sequence[str], source_ids: Sequence[SourceId], now: datetime, until: datetime
+) -> set[str]:
+    """Postpone due URLs of the owners of these sources at the hosts where URLs of others are due. Returns these hosts.
+    Of each host the first 1,000 due URLs are looked at: there may be 500,000."""
+    statement = """
+        WITH due AS MATERIALIZED (
+            SELECT first.*, coalesce(coalesce(submitted_by, id) IN (
+                SELECT coalesce(submitted_by, id) FROM sources WHERE id = ANY(%(source_ids)s::uuid[])
+            ), false) AS is_theirs
+            FROM unnest(%(host_ids)s::bigint[]) AS given (host_id)
+            CROSS JOIN LATERAL (
+                SELECT shard, frontier_url.host_id, url_id, source_id FROM frontier_url
+                WHERE shard = shard_of(given.host_id) AND frontier_url.host_id = given.host_id
+                    AND band = ANY ('{0,1,2,3}') AND next_fetch_at <= %(now)s AND next_fetch_at < 'infinity'
+                LIMIT 1000
+            ) AS first
+            LEFT JOIN sources ON sources.id = first.source_id
+        ), locked AS MATERIALIZED (
+            SELECT shard, host_id, url_id FROM frontier_url JOIN due USING (shard, host_id, url_id)
+            WHERE is_theirs AND host_id IN (SELECT host_id FROM due WHERE NOT is_theirs)
+            ORDER BY shard, host_id, url_id FOR UPDATE OF frontier_url
+        )
+        UPDATE frontier_url AS url SET next_fetch_at = %(until)s FROM locked
+        WHERE (url.shard, url.host_id, url.url_id) = (locked.shard, locked.host_id, locked.url_id)
+        RETURNING url.host_id
+    """
+    by_id = {host_id_of(host): host for host in hosts}
+    values = {"host_ids": list(by_id), "source_ids": list(source_ids), "now": now, "until": until}
+    return {by_id[row[0]] for row in await (await conn.execute(statement, values)).fetchall()}
+
+
 async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime, thoroughly: bool) -> None:
     """Make URLs due whose wait is longer than any allowed, as a clock that was ahead wrote it. URLs discovered by that
     clock are always repaired; all others only `thoroughly`, which reads the whole table."""
