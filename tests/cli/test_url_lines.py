@@ -36,6 +36,22 @@ def test_the_header_of_a_csv_file_names_the_columns(name: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("name", ["-", "urls.csv"])
+def test_a_csv_file_of_a_spreadsheet_has_the_delimiter_of_its_header(name: str, delimiter: str) -> None:
+    rows = [("url", "priority", "source_id"), ("https://a.example/1", "9", "https://a.example/feed")]
+
+    found = read("\ufeff" + "\r\n".join(delimiter.join(row) for row in rows), name)
+
+    assert found == [GivenUrl(2, "https://a.example/1", "https://a.example/feed", 9)]
+
+
+def test_a_source_may_be_named_as_in_the_api() -> None:
+    found = read('{"url": "https://a.example/", "source_id": "https://a.example/feed"}\n')
+
+    assert found == [GivenUrl(1, "https://a.example/", "https://a.example/feed")]
+
+
 def test_a_csv_file_without_a_header_has_url_source_and_priority() -> None:
     assert read("https://a.example/,,3", "urls.csv") == [GivenUrl(1, "https://a.example/", None, 3)]
 
@@ -68,12 +84,13 @@ def test_the_format_can_be_given() -> None:
         ('{"url": 17}', "it has no url"),
         ('{"url": "  "}', "it has no url"),
         ('{"url": "https://a.example/", "source": 1}', "source is an id or a feed URL"),
+        ('{"url": "https://a.example/", "source": []}', "source is an id or a feed URL"),
         ('{"url": "https://a.example/", "priority": 11}', "priority is a whole number from 1 to 10"),
         ('{"url": "https://a.example/", "priority": true}', "priority is a whole number from 1 to 10"),
         ('{"url": "https://a.example/", "priority": "high"}', "priority is a whole number from 1 to 10"),
         ('"' + "x" * LONGEST_LINE + '"', "the line is longer than 65,536 bytes"),
     ],
-    ids=["cut-off", "deep", "number", "empty", "url-number", "url-blank", "source", "eleven", "true", "word", "long"],
+    ids=["cut-off", "deep", "int", "empty", "number", "blank", "source", "sources", "eleven", "true", "word", "long"],
 )
 def test_an_invalid_line_is_reported_with_its_number(line: str, reason: str) -> None:
     found = read(f'"https://a.example/"\n{line}\n"https://b.example/"\n', "urls.jsonl")

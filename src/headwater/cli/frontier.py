@@ -82,7 +82,8 @@ def import_file(
 ) -> None:
     """Queue all URLs of a file, of any length. Exits with 1 when lines are invalid.
 
-    A line is a URL; or the file is CSV or JSON lines with url, source and priority. It may be compressed by gzip.
+    A line is a URL; or the file is CSV or JSON lines with url, source (or source_id) and priority. It may be
+    compressed by gzip.
     Importing the same file again is harmless: known URLs are not queued twice.
 
     Example: headwater frontier import urls.csv --priority 3

@@ -16,6 +16,7 @@ from headwater.errors import Invalid
 LONGEST_LINE = 64 * 1024  # bytes; the longest URL that is followed has 2048 characters
 STANDARD_INPUT = "-"
 GZIP = b"\x1f\x8b"
+DELIMITERS = (",", ";", "\t")  # spreadsheets of many languages write semicolons
 SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "lines"}
 
 
@@ -73,11 +74,12 @@ def open_bytes(name: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 def read_urls(lines: IO[bytes], name: str, wanted: Format) -> Iterator[GivenUrl | BadLine]:
     """The URL of each line, without blank lines and comments. Raises Invalid."""
-    chosen, columns = wanted, dict[str, int]()
+    chosen, delimiter, columns = wanted, ",", dict[str, int]()
     for place, (number, text) in enumerate(_lines(lines)):
         if place == 0:
             chosen = _chosen(name, text or "") if wanted is Format.AUTO else wanted
-            columns = _columns(text or "") if chosen is Format.CSV else columns
+            if chosen is Format.CSV:
+                delimiter, columns = _header(text or "")
             if columns:
                 continue
         if text is None:
@@ -85,7 +87,7 @@ def read_urls(lines: IO[bytes], name: str, wanted: Format) -> Iterator[GivenUrl 
         elif chosen is Format.JSONL:
             yield _from_json(number, text)
         elif chosen is Format.CSV:
-            yield _from_csv(number, text, columns)
+            yield _from_csv(number, text, delimiter, columns)
         elif not text.startswith("#"):
             yield GivenUrl(number, text)
 
@@ -115,18 +117,21 @@ def _chosen(name: str, first: str) -> Format:
         return Format(SUFFIXES[suffixes[-1]])
     if first.startswith("{"):
         return Format.JSONL
-    return Format.CSV if _columns(first) else Format.LINES
+    return Format.CSV if _header(first)[1] else Format.LINES
 
 
-def _columns(header: str) -> dict[str, int]:
-    """The position of each column, if this line is a header: one must be `url`."""
-    names = [cell.strip().lower() for cell in _cells(header)]
-    return {name: place for place, name in enumerate(names)} if "url" in names else {}
+def _header(line: str) -> tuple[str, dict[str, int]]:
+    """The delimiter, and the position of each column if this line is a header: one must be `url`."""
+    for delimiter in DELIMITERS:
+        names = [cell.strip().lower() for cell in _cells(line, delimiter)]
+        if "url" in names:
+            return delimiter, {name: place for place, name in enumerate(names)}
+    return ",", {}
 
 
-def _cells(line: str) -> list[str]:
+def _cells(line: str, delimiter: str) -> list[str]:
     try:
-        return next(csv.reader([line], strict=True), list[str]())
+        return next(csv.reader([line], delimiter=delimiter, strict=True), list[str]())
     except csv.Error:
         return []
 
@@ -143,8 +148,8 @@ def _from_json(number: int, text: str) -> GivenUrl | BadLine:
     return _from_record(number, text, cast("dict[str, Any]", record))
 
 
-def _from_csv(number: int, text: str, columns: Mapping[str, int]) -> GivenUrl | BadLine:
-    cells = _cells(text)
+def _from_csv(number: int, text: str, delimiter: str, columns: Mapping[str, int]) -> GivenUrl | BadLine:
+    cells = _cells(text, delimiter)
     if not cells:
         return BadLine(number, text, "the line is not CSV")
     places = columns or {"url": 0, "source": 1, "priority": 2}
@@ -153,6 +158,8 @@ def _from_csv(number: int, text: str, columns: Mapping[str, int]) -> GivenUrl | 
 
 def _from_record(number: int, text: str, record: Mapping[str, Any]) -> GivenUrl | BadLine:
     url, source, priority = (record.get(name) for name in ("url", "source", "priority"))
+    if source is None or source == "":
+        source = record.get("source_id")  # its name in the API
     if not isinstance(url, str) or not url.strip():
         return BadLine(number, text, "it has no url")
     if not (source is None or isinstance(source, str)):
