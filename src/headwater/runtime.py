@@ -167,7 +167,7 @@ def open_page_sandbox(settings: Settings) -> Sandbox:
     """Processes that read pages and sitemaps."""
     return Sandbox(
         processes=settings.extract_processes, time_limit=settings.extract_timeout, memory_limit=settings.parse_memory,
-        preload=("headwater.extraction.extract", "headwater.sitemaps.read", "headwater.spider.links"),
+        preload=("headwater.extraction.extract", "headwater.sitemaps.read", "headwater.spider.find_links"),
     )  # fmt: skip
 
 

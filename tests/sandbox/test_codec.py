@@ -24,7 +24,7 @@ from headwater.sandbox.types import Overrun, SandboxError, TaskRefused
 from headwater.sitemaps.read import read_sitemap
 from headwater.sitemaps.types import ListedUrl, Sitemap, SitemapFormat
 from headwater.sources.opml import OpmlLine, read_opml
-from headwater.spider.links import find_links
+from headwater.spider.find_links import find_links
 from headwater.spider.types import Links
 
 NOON = datetime(2026, 7, 1, 12, 0, 0, 5, tzinfo=UTC)

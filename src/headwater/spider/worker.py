@@ -13,7 +13,7 @@ from headwater.frontier.types import FrontierOptions, Settled, SubmitOutcome
 from headwater.observability.log import get_logger
 from headwater.sandbox import Overrun, Sandbox
 from headwater.spider.decide import candidates, sites_of
-from headwater.spider.links import find_links
+from headwater.spider.find_links import find_links
 from headwater.spider.types import Links, SpiderOptions
 from headwater.types import Clock, PageKind
 from headwater.urls import host_of

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.spider.links import find_links
+from headwater.spider.find_links import find_links
 from headwater.spider.types import Links
 
 URL = "https://example.com/news/"
