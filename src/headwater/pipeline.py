@@ -38,8 +38,8 @@ from headwater.sitemaps.types import SitemapOptions
 from headwater.sitemaps.worker import SitemapReader
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.health.counter import Counter
-from headwater.sources.importing import ImportWorker
 from headwater.sources.mover import Mover
+from headwater.sources.opml_import import ImportWorker
 from headwater.sources.rediscovery import RediscoveryWorker
 from headwater.sources.trial import Trials
 from headwater.spider.types import SpiderOptions

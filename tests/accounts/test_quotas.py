@@ -11,8 +11,8 @@ from headwater.accounts.quotas import DAY, HOUR, Quotas, spend
 from headwater.accounts.store import attempts
 from headwater.db import Database
 from headwater.errors import AlreadySubscribed, QuotaReached, TooManyFeeds
-from headwater.sources.importing import Importer
 from headwater.sources.opml import OpmlLine, write_opml
+from headwater.sources.opml_import import Importer
 from headwater.sources.subscribe import add_feed
 from headwater.types import UserId
 from headwater.web import WebOptions

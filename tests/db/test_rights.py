@@ -49,7 +49,7 @@ SEES_ALL_USERS = {
     "retention/worker.py": "keeps what users starred, and deletes old events and clicks",
     "sources/catalogue.py": "operators' actions on sources ask whether anybody follows them",
     "sources/custom/submit.py": "a suggestion reads the karma of its submitter",
-    "sources/importing.py": "finds running imports, holds the account and claims a line before it acts as the user",
+    "sources/opml_import.py": "finds running imports, holds the account and claims a line before it acts as the user",
     "sources/mover.py": "subscriptions of a merged source move to the other",
     "web/routes/account.py": "makes API tokens",
     "web/routes/auth.py": "whether there is any account, and ending a session",

@@ -31,7 +31,7 @@ from headwater.library.summaries.writer import SummaryWriter
 from headwater.outbox import store as outbox
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.worker import Indexer
-from headwater.sources.importing import Importer
+from headwater.sources.opml_import import Importer
 from headwater.types import UserId
 from tests.builders import a_source
 from tests.clock import START, MovableClock

@@ -13,7 +13,7 @@ from headwater.library.summaries.types import SummaryOptions
 from headwater.library.summaries.writer import SummaryWriter
 from headwater.retention.types import RetentionTurn
 from headwater.retention.worker import Retainer
-from headwater.sources.importing import Importer
+from headwater.sources.opml_import import Importer
 from headwater.types import UserId
 from tests.clock import MovableClock
 from tests.retention.world import OPTIONS

@@ -14,8 +14,8 @@ from headwater.db import Database
 from headwater.errors import Conflict
 from headwater.ids import new_id
 from headwater.sandbox import Sandbox
-from headwater.sources.importing import Importer
 from headwater.sources.opml import BYTES_MAX, OpmlLine, read_opml, write_opml
+from headwater.sources.opml_import import Importer
 from headwater.sources.store import imports as imports_store
 from headwater.sources.store import sources
 from headwater.sources.types import IMPORTS_KEPT, Import, LineOutcome

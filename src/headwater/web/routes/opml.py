@@ -17,8 +17,8 @@ from headwater.asgi.handlers import AnyRequest, Call, CallContext
 from headwater.errors import Conflict, HeadwaterError, Invalid, NotFound, QuotaReached
 from headwater.library.exporting.archive import export, pages
 from headwater.sandbox import Sandbox
-from headwater.sources.importing import Importer
 from headwater.sources.opml import BYTES_MAX, OpmlLine, write_opml
+from headwater.sources.opml_import import Importer
 from headwater.sources.store import imports as imports_store
 from headwater.sources.types import LINES_PER_PAGE, Import, LineOutcome
 from headwater.web.errors import fragment

@@ -7,7 +7,7 @@ import pytest
 from headwater.accounts.quotas import Quotas
 from headwater.db import Database
 from headwater.ids import new_id
-from headwater.sources.importing import Importer, ImportWorker
+from headwater.sources.opml_import import Importer, ImportWorker
 from headwater.sources.store import imports
 from headwater.sources.types import Import
 from headwater.types import UserId
