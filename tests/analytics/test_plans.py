@@ -10,7 +10,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from headwater.analytics.types import FEWEST, PopularityPeriod
-from headwater.db import Connection, speak_for
+from headwater.db import Connection, set_user
 from headwater.types import UserId
 from tests.clock import START
 from tests.databases import new_database
@@ -68,7 +68,7 @@ async def test_statements_read_neither_all_articles_nor_all_clicks(name: str, fu
 
     async with full.transaction(force_rollback=True):
         if person is not None:
-            await speak_for(full, person)
+            await set_user(full, person)
         row = await (await full.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)).fetchone()
     assert row is not None
     plan = row[0][0]["Plan"]

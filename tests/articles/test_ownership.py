@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headwater.articles.decide import is_of_site
 from headwater.articles.store import listing, records
 from headwater.articles.types import ListedEntry, NewArticle
-from headwater.db import Connection, see_all_users, speak_for
+from headwater.db import Connection, see_all_users, set_user
 from headwater.ids import new_id
 from headwater.library.search import search
 from headwater.library.store import lists as lists_store
@@ -52,7 +52,7 @@ class World:
         await records.keep_pages(self.conn, seen_at=self.now, pages=[page])
 
     async def sees(self, reader: str) -> list[ArticleLine]:
-        await speak_for(self.conn, self.readers[reader])
+        await set_user(self.conn, self.readers[reader])
         newest = await lists_store.list_newest(self.conn, query=ArticlesQuery(shelf=Shelf.ALL))
         unread = await lists_store.list_newest(self.conn, query=ArticlesQuery(), is_unread=True)
         assert [line.id for line in newest if not line.is_read] == [line.id for line in unread]
@@ -68,7 +68,7 @@ class World:
         return found
 
     async def finds(self, reader: str, words: str) -> int:
-        await speak_for(self.conn, self.readers[reader])
+        await set_user(self.conn, self.readers[reader])
         found = await search(self.conn, words=words, query=ArticlesQuery(shelf=Shelf.ALL), since=None)
         among = await matches.find_hits(self.conn, words=words, most=100)
         assert among is not None
@@ -249,7 +249,7 @@ async def test_what_a_star_showed_stays_when_its_feed_is_deleted(world: World) -
     await world.conn.execute("DELETE FROM sources WHERE id = %(id)s", {"id": world.sources["hostile"]})
     await world.lists("second", an_article(URL, title="Another's word", is_own=False))
 
-    await speak_for(world.conn, reader)
+    await set_user(world.conn, reader)
     (starred,) = await lists_store.list_starred(world.conn, query=ArticlesQuery(shelf=Shelf.STARRED))
     found = await lists_store.find_article(world.conn, article_id=line.id)
     words = await search(world.conn, words="false", query=ArticlesQuery(shelf=Shelf.STARRED), since=None)
@@ -262,7 +262,7 @@ async def test_what_a_star_showed_stays_when_its_feed_is_deleted(world: World) -
 
 async def test_an_article_that_was_read_stays_read_when_another_feed_lists_it_later(world: World) -> None:
     await world.lists("own", OWN)
-    await speak_for(world.conn, world.readers["both"])
+    await set_user(world.conn, world.readers["both"])
     await marks.mark_all_read(world.conn, feed=None, category=None, until=world.now)
 
     await world.lists("second", an_article(URL, title="Seen elsewhere", is_own=False, published_at=None))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headwater.articles.store import records
 from headwater.articles.types import ListedEntry
-from headwater.db import Connection, see_all_users, speak_for
+from headwater.db import Connection, see_all_users, set_user
 from headwater.ids import new_id
 from headwater.library.store import lists
 from headwater.library.store import marks as marks_store
@@ -159,7 +159,7 @@ class World:
         row = await (
             await self.conn.execute("SELECT id FROM articles WHERE url_key = %(key)s", {"key": article.url_key})
         ).fetchone()
-        await speak_for(self.conn, ADA)
+        await set_user(self.conn, ADA)
         assert row is not None
         self.model.come(ArticleId(row[0]), at, where)
 
@@ -224,7 +224,7 @@ async def a_world(conn: Connection) -> World:
                 category=CATEGORY_OF[number], now=START,
             )  # fmt: skip
     await conn.execute("UPDATE subscriptions SET read_until = 'infinity' WHERE user_id = %(bob)s", {"bob": BOB})
-    await speak_for(conn, ADA)
+    await set_user(conn, ADA)
     return World(conn, sources, subscriptions)
 
 

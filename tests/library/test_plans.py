@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from headwater.db import Connection, speak_for
+from headwater.db import Connection, set_user
 from headwater.types import UserId
 from tests.clock import START
 from tests.databases import new_database
@@ -203,7 +203,7 @@ async def explain(
     """As the reader, under row-level security; generic, as PostgreSQL may plan what was prepared."""
     sql = sql_of(f"library.{function}")
     async with conn.transaction(force_rollback=True):
-        await speak_for(conn, READER)
+        await set_user(conn, READER)
         if is_generic:
             await conn.execute("SET LOCAL plan_cache_mode = force_generic_plan")
         statement = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headwater.db import Connection, speak_for
+from headwater.db import Connection, set_user
 from headwater.errors import SourceExists
 from headwater.frontier.store import listing, queue
 from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, UrlFilter
@@ -188,7 +188,7 @@ async def test_a_site_without_a_feed_shows_how_many_articles_it_has(conn: Connec
 
     (discovered,) = await custom_store.list_public(conn, user_id=user_id, limit=10, offset=0)
     found = await custom_store.find_public(conn, source_id=source.id, user_id=user_id)
-    await speak_for(conn, user_id)
+    await set_user(conn, user_id)
     (followed,) = await subscriptions.list_feeds(conn, query=FeedsQuery("", FeedStatus.ALL, 1), limit=10)
 
     assert found is not None

@@ -1,4 +1,4 @@
-"""Quotas of one user, counted in the database."""
+"""Quotas of one user, counted in the database. `sources/subscribe.py` enforces that of subscriptions."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -75,7 +75,7 @@ class Database:
     async def as_user(self, user_id: UserId) -> AsyncIterator[Connection]:
         """A transaction that sees the rows of this user and of no other. Raises DatabaseUnavailable."""
         async with self.transaction() as conn:
-            await speak_for(conn, user_id)
+            await set_user(conn, user_id)
             yield conn
 
     @asynccontextmanager
@@ -121,7 +121,7 @@ class RequestDatabase(Database):
             yield conn
 
 
-async def speak_for(conn: Connection, user_id: UserId) -> None:
+async def set_user(conn: Connection, user_id: UserId) -> None:
     """From here to its end this transaction sees only the rows of this user."""
     # One statement, so one round trip. No jit: lists read many small indexes, and compiling takes longer than that.
     await conn.execute(

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from headwater.accounts.decide import Limit
 from headwater.accounts.quotas import DAY, Quotas, spend
-from headwater.db import Connection, Database, speak_for
+from headwater.db import Connection, Database, set_user
 from headwater.db.pool import unavailable
 from headwater.errors import AlreadySubscribed, HeadwaterError, Invalid, SourceExists, Unavailable
 from headwater.ids import new_id
@@ -84,7 +84,7 @@ class Importer:
             if line is None:
                 return False
             outcome, reason = await self._follow(conn, user_id, line)
-            await speak_for(conn, user_id)
+            await set_user(conn, user_id)
             await imports.answer_line(conn, line_id=line.id, outcome=outcome, reason=reason)
         return True
 

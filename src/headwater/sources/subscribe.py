@@ -1,5 +1,5 @@
 """Subscriptions: a feed URL becomes a source, shared by its subscribers, and a subscription of the user. Shared rows
-are written first; then `speak_for` applies row-level security to the rest of the transaction."""
+are written first; then `set_user` applies row-level security to the rest of the transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from uuid import UUID
 from headwater.accounts.quotas import Quotas
 from headwater.accounts.store.events import record
 from headwater.accounts.types import EventType
-from headwater.db import Connection, speak_for
+from headwater.db import Connection, set_user
 from headwater.errors import AlreadySubscribed, FeedNotFound, SourceExists, SourceNotFound, TooManyFeeds
 from headwater.ids import new_id
 from headwater.library.decide import check_category, check_feed
@@ -33,7 +33,7 @@ async def add_feed(
     chosen = check_category(category)
     source = await (sources.lock_by_id(conn, source_id=known) if known else _source_of(conn, url, user_id, now))
     subscription = Subscription(new_id(), source.id, name, url, chosen)
-    await speak_for(conn, user_id)
+    await set_user(conn, user_id)
     await subscriptions.lock(conn, user_id=user_id)
     if await subscriptions.is_followed(conn, url=url):
         raise AlreadySubscribed
@@ -55,7 +55,7 @@ async def change_feed(
     chosen = check_category(category)
     is_same = url == before.url
     source_id = before.source_id if is_same else (await _source_of(conn, url, user_id, now)).id
-    await speak_for(conn, user_id)
+    await set_user(conn, user_id)
     if not is_same and await subscriptions.is_followed(conn, url=url):
         raise AlreadySubscribed
     if not await subscriptions.change(conn, subscription_id=before.id, source_id=source_id, name=name, category=chosen):
@@ -64,7 +64,7 @@ async def change_feed(
 
 async def drop_feed(conn: Connection, *, user_id: UserId, subscription_id: UUID) -> SourceId:
     """Unsubscribe; returns the source, for `leave_unwanted` in another transaction. Raises FeedNotFound."""
-    await speak_for(conn, user_id)
+    await set_user(conn, user_id)
     source_id = await subscriptions.remove(conn, subscription_id=subscription_id)
     if source_id is None:
         raise FeedNotFound
