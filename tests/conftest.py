@@ -79,7 +79,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings of whoever runs the tests must not change what they say."""
+    """Settings of the developer must not change the results of tests."""
     for name in list(os.environ):
         if name.startswith("HEADWATER_") or name in PLAIN_NAMES:
             monkeypatch.delenv(name)

@@ -29,12 +29,12 @@ class Reader:
         return self._client.get(path)
 
     def register(self, email: str = "ada@example.com") -> str:
-        """Make an account. Returns the page behind the door."""
+        """Sign up. Returns the first page after it."""
         fields = {"email": email, "password": PASSWORD, "password_confirm": PASSWORD, "privacy": "yes"}
         return self._submit("/auth/register", self.open("/auth/register"), fields)
 
     def log_in(self, email: str, password: str) -> str:
-        """Come in. Returns the page behind the door."""
+        """Log in. Returns the first page after it."""
         return self._submit("/auth/login", self.open("/auth/login"), {"email": email, "password": password})
 
     def add_feed(self, name: str, url: str) -> int:

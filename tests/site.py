@@ -36,7 +36,7 @@ def page(html: str) -> Answer:
 
 @dataclass
 class Site:
-    """Answers by host and path, such as `good.example/feed`; `asked` tells every request, HEADs among them, and
+    """Answers by host and path, such as `good.example/feed`; `asked` has every request, HEADs among them, and
     `asked_at` when it came."""
 
     port: int

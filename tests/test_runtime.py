@@ -28,7 +28,7 @@ def test_links_in_letters_lead_to_where_people_find_us(given: dict[str, str], si
     assert web_options(settings(**given), listens_at="http://127.0.0.1:4711").site == site
 
 
-def test_accounts_behave_as_by_default_unless_told_otherwise() -> None:
+def test_accounts_use_the_default_options_unless_set() -> None:
     told = settings(registration="false", confirm_email="true", hide_accounts="true", session_renewal="5m")
 
     assert web_options(settings()).accounts == AccountOptions()

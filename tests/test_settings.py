@@ -72,7 +72,7 @@ def test_a_wrong_value_is_named_with_what_is_allowed(environ: dict[str, str], me
     assert message in problems(environ)
 
 
-def test_all_wrong_values_are_told_at_once() -> None:
+def test_all_invalid_values_are_reported_at_once() -> None:
     told = problems({"HEADWATER_PORT": "x", "HEADWATER_POLL_TIMEOUT": "soon"})
 
     assert "HEADWATER_PORT" in told

@@ -132,7 +132,7 @@ async def test_a_stop_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) ->
     assert "stage stopped with work in progress" in [line["event"] for line in logs]
 
 
-async def test_on_stop_a_stage_that_can_end_its_work_early_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_on_stop_a_stage_that_can_end_its_work_early_does(monkeypatch: pytest.MonkeyPatch) -> None:
     class Endless(Counting):
         def __init__(self) -> None:
             super().__init__(3)

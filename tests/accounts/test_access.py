@@ -132,9 +132,7 @@ async def test_logging_in_takes_the_right_password(access: Access) -> None:
         await access.log_in("nobody@example.com", PASSWORD, HERE)
 
 
-async def test_guessing_from_one_network_ends_there_and_locks_nobody_out_elsewhere(
-    access: Access, clock: MovableClock
-) -> None:
+async def test_guessing_from_one_network_blocks_that_network_only(access: Access, clock: MovableClock) -> None:
     await register(access)
     thief = Visitor("203.0.113.7", "")
     for _ in range(10):
@@ -197,7 +195,7 @@ async def test_one_household_has_one_allowance_whichever_of_its_ipv6_addresses_i
         await attempt(most + 2, "2001:db8:1:3")
 
 
-async def test_who_logs_in_rightly_uses_up_nobody_elses_allowance(access: Access) -> None:
+async def test_successful_log_ins_do_not_use_up_the_limit_of_the_network(access: Access) -> None:
     await register(access)
     for number in range(60):
         if number % 9 == 0:
@@ -207,7 +205,7 @@ async def test_who_logs_in_rightly_uses_up_nobody_elses_allowance(access: Access
             await access.log_in("ada@example.com", PASSWORD, HERE)
 
 
-async def test_who_took_over_one_session_cannot_use_up_the_tries_of_another(access: Access) -> None:
+async def test_wrong_passwords_in_one_session_do_not_use_up_the_limit_of_another(access: Access) -> None:
     mine, theirs = await register(access), await log_in(access)
     here, there = await access.recognise(mine.tokens.access), await access.recognise(theirs.tokens.access)
     for _ in range(10):
@@ -357,7 +355,7 @@ async def test_a_refresh_token_that_we_have_not_made_ends_no_session(access: Acc
     assert await access.recognise(came.tokens.access) is not None
 
 
-async def test_a_session_nobody_renews_ends(access: Access, clock: MovableClock) -> None:
+async def test_a_session_that_is_not_renewed_ends(access: Access, clock: MovableClock) -> None:
     came = await register(access)
     clock.move(days=31)
 

@@ -88,7 +88,7 @@ async def test_clocks_may_differ_by_half_a_minute(issuer: Issuer) -> None:
     assert await issuer.identify(signed(claims(exp=NOW - 29, nbf=NOW + 29))) == ANN
 
 
-async def test_nobody_but_the_issuer_can_sign(issuer: Issuer) -> None:
+async def test_tokens_not_signed_by_the_issuer_are_refused(issuer: Issuer) -> None:
     other_key = RSAKey.generate_key(2048, {"kid": "rsa"})
     good = signed(claims())
     head, body, signature = good.split(".")
@@ -238,7 +238,7 @@ async def test_who_comes_for_the_first_time_gets_an_account_and_keeps_it(
 
 
 @pytest.mark.database
-async def test_the_same_subject_of_another_issuer_is_somebody_else(
+async def test_the_same_subject_of_another_issuer_is_another_user(
     external_accounts: ExternalAccounts, admin: User
 ) -> None:
     first = await external_accounts.account_of(ANN, may_be_first=False)
@@ -260,7 +260,7 @@ async def test_a_verified_address_leads_to_the_account_that_has_it(
 
 
 @pytest.mark.database
-async def test_an_address_that_nobody_verified_leads_to_no_account(
+async def test_an_unverified_email_is_not_linked_to_an_account(
     external_accounts: ExternalAccounts, admin: User
 ) -> None:
     assert admin.email == "root@example.com"
@@ -270,10 +270,10 @@ async def test_an_address_that_nobody_verified_leads_to_no_account(
 
 
 @pytest.mark.database
-async def test_an_account_laid_in_wait_is_its_address_owners_alone(
+async def test_an_account_registered_with_the_email_of_another_becomes_the_owners_alone(
     external_accounts: ExternalAccounts, admin: User, database: Database, clock: MovableClock
 ) -> None:
-    """Somebody registers with another's address, and waits for them to come through an outside log-in."""
+    """An attacker registers with the email of another user, who later logs in by OpenID Connect."""
     assert admin
     access = Access(database, clock, AccountOptions())
     laid = await access.register("ann@example.com", PASSWORD, HERE)
@@ -326,7 +326,7 @@ async def test_a_closed_registration_is_closed_to_outsiders_too(
 
 
 @pytest.mark.database
-async def test_a_token_alone_makes_nobody_the_administrator(external_accounts: ExternalAccounts) -> None:
+async def test_a_token_does_not_create_the_first_administrator(external_accounts: ExternalAccounts) -> None:
     with pytest.raises(Forbidden):
         await external_accounts.account_of(ANN, may_be_first=False)
 

@@ -123,7 +123,7 @@ async def test_an_issuer_that_cannot_say_what_it_is_is_unavailable(
         assert "does not connect there" in logs[-1]["error"]
 
 
-async def test_a_hundred_people_at_a_door_that_hangs_are_one_request(
+async def test_a_hundred_log_ins_at_an_issuer_that_hangs_make_one_request(
     hostile: Hostile, elsewhere: Elsewhere, clock: MovableClock
 ) -> None:
     elsewhere.lead("/openid-configuration", f"{hostile.url}/hang")
@@ -153,7 +153,7 @@ async def test_known_keys_outlive_a_key_set_that_is_unavailable_when_the_issuer_
     assert await openid.identify(attempt, code=await code_of(openid, attempt), issuer="") == first
 
 
-async def test_who_knows_an_issuer_does_not_wait_for_it_when_it_hangs_later(
+async def test_a_cached_issuer_that_hangs_later_is_not_waited_for(
     hostile: Hostile, elsewhere: Elsewhere, clock: MovableClock, provider: Provider
 ) -> None:
     elsewhere.lead("/nowhere", "")
@@ -273,7 +273,7 @@ async def test_many_who_come_first_share_one_request_and_all_are_let_in(issuer: 
     assert publisher.asked == 1
 
 
-async def test_who_is_known_is_let_in_while_the_keys_are_asked_for_in_vain(
+async def test_known_keys_are_used_while_new_ones_cannot_be_fetched(
     hostile: Hostile, elsewhere: Elsewhere, publisher: Publisher, clock: MovableClock
 ) -> None:
     elsewhere.lead("/nowhere", "")

@@ -160,7 +160,7 @@ async def test_uses_at_the_same_time_are_each_counted(database: Database, clock:
     assert sum(await asyncio.gather(*(use() for _ in range(8)))) == 3
 
 
-async def test_suggestions_share_their_counter_with_nobody(database: Database, clock: MovableClock) -> None:
+async def test_suggestions_are_counted_for_each_user(database: Database, clock: MovableClock) -> None:
     ada, bob = await a_user(database, clock, "a@example.com"), await a_user(database, clock, "b@example.com")
     for user in (ada, bob):
         await spend(database, user_id=user.id, what="suggestions", limit=Limit(1, DAY), now=clock())

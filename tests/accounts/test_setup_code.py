@@ -51,7 +51,7 @@ def access(database: Database, clock: MovableClock) -> Access:
 
 @pytest.mark.database
 @pytest.mark.parametrize("typed", ["", "wrong-code1", "aaaaa-aaaaa", "\0", "é" * 200, "\ud800"])
-async def test_without_the_right_code_a_stranger_makes_no_first_account(access: Access, typed: str) -> None:
+async def test_the_first_account_needs_the_setup_code(access: Access, typed: str) -> None:
     with pytest.raises(SetupCodeNeeded):
         await access.register("thief@example.com", PASSWORD, STRANGER, code=typed)
 
@@ -161,10 +161,8 @@ async def test_what_comes_through_a_proxy_is_asked_for_the_code_also_on_loopback
 
 @pytest.mark.database
 @pytest.mark.parametrize(("version", "is_asked"), [("1.0", True), ("1.1", False)])
-async def test_what_speaks_http_1_0_is_a_proxy_that_does_not_say_so(
-    app: Litestar, version: str, is_asked: bool
-) -> None:
-    """nginx with nothing but `proxy_pass`: no header tells of it, and the Host is that of the upstream."""
+async def test_an_http_1_0_client_is_treated_as_a_proxy(app: Litestar, version: str, is_asked: bool) -> None:
+    """nginx with nothing but `proxy_pass`: no header shows it, and the Host is that of the upstream."""
     stop = asyncio.Event()
     with listen("127.0.0.1", 0) as listener:
         serving = asyncio.create_task(serve(app, listener, stop, timedelta(seconds=1)))

@@ -270,7 +270,7 @@ DUE = StageFact(START - 20 * MINUTE)
         "busy-16-minutes-ago",
     ],
 )
-def test_a_stage_stopped_when_nobody_did_what_was_due(seen: list[StageFact], alerts: bool) -> None:
+def test_a_stage_stopped_when_due_work_was_not_done(seen: list[StageFact], alerts: bool) -> None:
     now, past = watched(*seen)
 
     assert held(now, past) == ([(Condition.STAGE_STOPPED, "fetching")] if alerts else [])
@@ -405,7 +405,7 @@ def test_what_holds_for_the_first_time_begins_an_incident() -> None:
     assert (list(decided.began), list(decided.going_on), list(decided.ended)) == ([a_holding()], [], [])
 
 
-def test_what_still_holds_goes_on_and_tells_what_is_known_now() -> None:
+def test_an_incident_that_continues_gets_the_current_summary() -> None:
     decided = changes([an_incident()], [replace(a_holding(), summary="It is worse.")], START + HOUR, SETTLE)
 
     (one,) = decided.going_on
@@ -422,8 +422,8 @@ def test_an_incident_is_over_once_it_was_well_for_a_while(gone_for: timedelta, i
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=300))
-def test_flapping_tells_no_more_than_its_rests_allow(holds: list[bool]) -> None:
-    """However a condition comes and goes from minute to minute, two incidents lie a whole rest apart."""
+def test_a_flapping_condition_makes_no_more_incidents_than_its_settle_time_allows(holds: list[bool]) -> None:
+    """However often a condition changes, two incidents are at least the settle time apart."""
     known: list[Incident] = []
     began: list[datetime] = []
     ended: list[datetime] = []

@@ -153,7 +153,7 @@ async def test_a_critical_feed_behind_a_bot_challenge_is_an_incident_until_it_is
     assert await instance.open() == []
 
 
-async def test_a_host_that_only_asks_for_patience_is_no_incident_at_once(instance: Instance, site: Site) -> None:
+async def test_a_host_that_answers_429_is_not_an_incident_at_once(instance: Instance, site: Site) -> None:
     places = [f"busy.example/{number}" for number in range(3)]
     site.answers |= dict.fromkeys(places, (429, "text/plain", b"later"))
     for place in places:
@@ -304,7 +304,7 @@ async def test_what_the_alerts_see_of_failing_hosts_is_shown_to_prometheus(
     assert REGISTRY.get_sample_value("headwater_critical_feed_paused", paused) == 1
 
 
-async def test_retention_that_nobody_does_is_a_stage_that_stopped(database: Database, clock: MovableClock) -> None:
+async def test_overdue_retention_means_the_stage_stopped(database: Database, clock: MovableClock) -> None:
     async with database.transaction() as conn:
         await conn.execute("UPDATE retention_state SET due_at = %(at)s", {"at": START})
     found: set[tuple[Condition, str]] = set()

@@ -46,7 +46,7 @@ async def evaluate(database: Database, clock: MovableClock, webhook: str | None 
 
 
 @pytest.mark.parametrize("path", ["/admin", "/admin/alerts", "/admin/alerts/open"])
-async def test_where_nobody_has_looked_yet_the_pages_say_so(operator: Person, path: str) -> None:
+async def test_before_the_first_evaluation_the_pages_say_so(operator: Person, path: str) -> None:
     page = await operator.open(path)
 
     assert page.status_code == 200
@@ -72,7 +72,7 @@ async def test_what_is_open_is_shown_with_where_it_leads(
     assert "HEADWATER_ALERT_WEBHOOK_URL" in page.text  # no channel is set: the page says how to set one
 
 
-async def test_what_is_over_is_shown_and_who_was_told(
+async def test_resolved_incidents_are_shown_with_their_recipients(
     operator: Person, database: Database, clock: MovableClock, receiver: Receiver
 ) -> None:
     async with database.as_system() as conn:
@@ -90,7 +90,7 @@ async def test_what_is_over_is_shown_and_who_was_told(
     assert "A critical feed fails" in page.text
 
 
-async def test_what_could_not_be_told_is_shown_and_the_webhooks_address_is_not(
+async def test_a_failed_delivery_is_shown_without_the_webhook_url(
     operator: Person, database: Database, clock: MovableClock, receiver: Receiver
 ) -> None:
     receiver.status, receiver.answer = 403, b"<script>no</script>"

@@ -1,4 +1,4 @@
-"""What messages say, and that nothing in them is anybody else's command."""
+"""What messages say, and that text of feeds in them is not interpreted."""
 
 from uuid import UUID, uuid4
 

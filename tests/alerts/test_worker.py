@@ -61,7 +61,7 @@ async def later(alerter: Alerter, clock: MovableClock, **by: float) -> list[obje
     return await work(alerter)
 
 
-async def test_a_fresh_install_tells_nobody_anything(
+async def test_a_fresh_install_sends_no_alerts(
     database: Database, clock: MovableClock, receiver: Receiver, box: PostBox
 ) -> None:
     alerter = an_alerter(database, clock, receiver, box)
@@ -74,7 +74,7 @@ async def test_a_fresh_install_tells_nobody_anything(
     assert (receiver.bodies, box.emails) == ([], [])
 
 
-async def test_an_incident_is_told_once_and_its_end_once(
+async def test_an_incident_is_sent_once_and_its_end_once(
     database: Database, clock: MovableClock, receiver: Receiver, box: PostBox
 ) -> None:
     async with database.transaction() as conn:
@@ -163,7 +163,7 @@ async def test_a_clock_that_cannot_be_trusted_deletes_no_incident(database: Data
     assert [shown.subject for shown in board.past] == [str(source.id)]
 
 
-async def test_who_was_told_what_is_kept_with_the_incident(
+async def test_sent_messages_are_stored_with_their_incident(
     database: Database, clock: MovableClock, receiver: Receiver, box: PostBox
 ) -> None:
     async with database.transaction() as conn:
@@ -200,7 +200,7 @@ async def test_five_hundred_dead_feeds_are_one_message(
     assert "and 481 more" in receiver.bodies[0]["text"]
 
 
-async def test_feeds_that_die_one_after_another_are_told_together_each_hour(
+async def test_feeds_that_fail_one_after_another_are_reported_together_each_hour(
     database: Database, clock: MovableClock, receiver: Receiver
 ) -> None:
     alerter = an_alerter(database, clock, receiver)
@@ -225,7 +225,7 @@ async def test_a_condition_that_comes_and_goes_is_one_incident(
     assert [body["incidents"][0]["condition"] for body in receiver.bodies] == ["HeadwaterOwnOutage"]
 
 
-async def test_an_outage_that_another_process_sees_is_told(
+async def test_an_outage_seen_by_another_process_is_reported(
     database: Database, clock: MovableClock, receiver: Receiver
 ) -> None:
     poller, alerter = new_id(), an_alerter(database, clock, receiver)
@@ -250,7 +250,7 @@ async def test_a_poller_that_died_in_its_outage_is_forgotten(database: Database,
     assert list(after.outages) == []
 
 
-async def test_a_frontier_that_nobody_fetches_from_is_a_stage_that_stopped(
+async def test_a_frontier_without_fetches_means_the_stage_stopped(
     database: Database, clock: MovableClock, receiver: Receiver
 ) -> None:
     async with database.transaction() as conn:
@@ -289,7 +289,7 @@ async def test_a_fetcher_that_is_slow_has_not_stopped(
     assert receiver.bodies == []
 
 
-async def test_feeds_that_nobody_polls_are_a_stage_that_stopped_though_new_ones_come(
+async def test_feeds_without_polls_mean_the_stage_stopped_even_when_feeds_are_added(
     database: Database, clock: MovableClock, receiver: Receiver
 ) -> None:
     alerter = an_alerter(database, clock, receiver)
@@ -305,7 +305,9 @@ async def test_feeds_that_nobody_polls_are_a_stage_that_stopped_though_new_ones_
     assert [one["subject"] for body in receiver.bodies for one in body["incidents"]] == ["polling"]
 
 
-async def test_a_frontier_that_only_grows_is_told(database: Database, clock: MovableClock, receiver: Receiver) -> None:
+async def test_a_frontier_that_only_grows_is_reported(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
     alerter = an_alerter(database, clock, receiver)
     fetching = new_id()
     for hour in range(8 * 6):
@@ -448,7 +450,7 @@ async def test_one_whose_clock_is_ahead_does_not_keep_the_others_from_looking(
     assert await work(an_alerter(database, clock)) == [Evaluation()]
 
 
-async def test_a_channel_that_is_set_up_later_is_told_what_is_open_and_not_what_is_over(
+async def test_a_channel_added_later_gets_open_incidents_and_no_resolved_ones(
     database: Database, clock: MovableClock, receiver: Receiver
 ) -> None:
     async with database.transaction() as conn:
@@ -518,7 +520,7 @@ async def test_what_an_evaluation_saw_is_read_back_as_it_was(database: Database,
     assert facts.sample.queues["frontier"] == 1
 
 
-async def test_evaluating_goes_on_with_another_rhythm_when_told_so(database: Database, clock: MovableClock) -> None:
+async def test_the_interval_of_evaluation_is_an_option(database: Database, clock: MovableClock) -> None:
     alerter = an_alerter(database, clock)
     alerter._options = replace(alerter._options, every=timedelta(seconds=1))
     done = [len(await later(alerter, clock, seconds=1)) for _ in range(5)]

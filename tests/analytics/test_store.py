@@ -1,4 +1,4 @@
-"""Nothing is counted without consent, nothing outlives it, and no number tells of a few."""
+"""Nothing is counted without consent, nothing outlives it, and no number of fewer than three readers is shown."""
 
 import asyncio
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The audit log: what was done stays readable, whoever goes; pages neither skip nor repeat a line."""
+"""The audit log: entries stay readable after their user is deleted; pages neither skip nor repeat a line."""
 
 from datetime import timedelta
 from uuid import UUID

@@ -66,7 +66,7 @@ async def test_one_bad_item_does_not_take_the_others_with_it() -> None:
     assert isinstance(results[3], ZeroDivisionError)
 
 
-async def test_an_outage_is_told_to_all_and_not_tried_item_by_item() -> None:
+async def test_an_outage_fails_all_items_without_retrying_each() -> None:
     book = Book(fails_on=3, error=DatabaseUnavailable("away"))
     batch = WriteBatch[int, int](book.write, most=100)
 

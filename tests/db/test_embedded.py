@@ -149,7 +149,7 @@ def test_a_server_that_cannot_start_says_why(server: EmbeddedServer) -> None:
     broken.leave()
 
 
-def test_a_file_in_place_of_the_folder_is_told(open_folder: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_reported(open_folder: Path) -> None:
     (open_folder / "data").write_text("")
 
     with pytest.raises(EmbeddedServerFailed, match="did not start"):
@@ -157,7 +157,7 @@ def test_a_file_in_place_of_the_folder_is_told(open_folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL under another account")
-def test_root_is_told_when_the_account_cannot_reach_the_folder(tmp_path: Path) -> None:
+def test_an_unreachable_folder_is_reported_to_root(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
 

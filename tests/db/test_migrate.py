@@ -134,7 +134,7 @@ async def test_a_database_without_digests_of_its_migrations_is_refused(empty_con
         await check_database(empty_conninfo)
 
 
-async def test_a_database_behind_the_code_is_told_what_to_do(empty_conninfo: str) -> None:
+async def test_an_old_schema_is_reported_with_the_command_to_run(empty_conninfo: str) -> None:
     async with await psycopg.AsyncConnection.connect(empty_conninfo) as conn:
         with pytest.raises(SchemaBehind, match="headwater migrate up"):
             await check_schema(conn)
@@ -157,6 +157,6 @@ async def test_a_migration_that_fails_leaves_nothing_of_itself(
     assert [state.applied_at is not None for state in await migration_states(empty_conninfo)] == [True, False]
 
 
-async def test_no_database_is_told_as_such() -> None:
+async def test_a_missing_database_is_reported() -> None:
     with pytest.raises(DatabaseUnavailable):
         await migrate_up("host=127.0.0.1 port=1 dbname=nothing user=nobody")

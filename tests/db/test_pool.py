@@ -59,7 +59,7 @@ async def test_a_person_sees_and_changes_only_their_own_rows_even_without_a_wher
         assert await lines(conn) == ["bob's"]
 
 
-async def test_the_person_is_forgotten_when_the_transaction_ends(diary: Database) -> None:
+async def test_the_user_is_reset_when_the_transaction_ends(diary: Database) -> None:
     async with diary.as_user(UserId(new_id())):
         pass
 

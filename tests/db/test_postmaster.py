@@ -17,7 +17,7 @@ def write_lock(cluster: Path, pid: int) -> Path:
 
 
 @pytest.mark.parametrize("content", ["", "nonsense\n", "999999999\n"])
-def test_a_lock_that_names_nobody_is_no_server(content: str, tmp_path: Path) -> None:
+def test_a_lock_file_without_a_process_is_not_a_server(content: str, tmp_path: Path) -> None:
     (tmp_path / "postmaster.pid").write_text(content)
 
     (tmp_path / ".s.PGSQL.5432.lock").write_text(content)
@@ -28,7 +28,7 @@ def test_a_lock_that_names_nobody_is_no_server(content: str, tmp_path: Path) -> 
 
 
 @on_linux
-def test_a_number_that_became_another_programs_is_no_server(tmp_path: Path) -> None:
+def test_a_reused_process_id_is_not_a_server(tmp_path: Path) -> None:
     lock = write_lock(tmp_path, os.getpid())
 
     assert postmaster_pid(tmp_path) is None

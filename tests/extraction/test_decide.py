@@ -1,4 +1,4 @@
-"""Which article a page is, and what the frontier is told of it."""
+"""Which article a page is, and what the frontier records of it."""
 
 from dataclasses import replace
 

@@ -123,7 +123,7 @@ def test_what_a_source_wants_removed_is_removed_before_the_text_is_looked_for() 
     assert "shop" not in found(page, selectors=Selectors(remove=(".box",))).text
 
 
-def test_a_selector_that_cannot_be_read_is_told_of_and_passed_over() -> None:
+def test_an_invalid_selector_is_reported_and_skipped() -> None:
     record = found(a_page(), selectors=Selectors(title=("h1[", "h1"), remove=("html", "::x")))
 
     assert (record.title, len(record.problems)) == ("High water", 2)
@@ -151,7 +151,7 @@ def test_a_declared_body_is_taken_when_the_page_shows_little_of_it() -> None:
     assert record.origins["text"] is Finder.JSON_LD
 
 
-def test_a_page_behind_a_wall_gives_what_stands_before_it() -> None:
+def test_a_page_behind_a_paywall_gives_the_text_in_front_of_it() -> None:
     record = found(a_page(JSON_LD, f"<article><p>{PARAGRAPHS[0]}</p></article>"))
 
     assert (record.title, record.text) == ("High water at Tarn", PARAGRAPHS[0])

@@ -87,7 +87,7 @@ async def run(extractor: Extractor) -> list[ExtractionReport]:
     return reports
 
 
-async def test_the_page_of_an_article_that_was_forgotten_in_its_time_makes_none(
+async def test_the_page_of_an_expired_article_creates_no_article(
     database: Database, extractor: Extractor, source: SourceId
 ) -> None:
     await fetched(database, a_page(JSON_LD), source=source)
@@ -194,7 +194,7 @@ async def test_a_page_is_not_taken_for_an_article_of_another_site_that_its_feed_
     assert await rows(database, "SELECT url FROM content") == [("https://evil.example/fake",)]
 
 
-async def test_a_page_tells_what_only_feeds_of_other_sites_have_told(
+async def test_a_page_replaces_the_title_and_author_given_by_a_feed_of_another_site(
     database: Database, extractor: Extractor, source: SourceId
 ) -> None:
     async with database.transaction() as conn:

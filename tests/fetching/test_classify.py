@@ -83,7 +83,7 @@ def test_a_bot_challenge_pauses_the_pages_of_its_host_for_a_day(status: int) -> 
     assert verdict.pause == (timedelta(minutes=5) if status == 429 else None)
 
 
-def test_a_host_that_says_when_to_come_again_is_heard_whatever_the_status() -> None:
+def test_retry_after_of_a_success_pauses_the_host() -> None:
     verdict = verdict_of(200, Retry_After="600")
 
     assert isinstance(verdict.answer, Fetched)
@@ -116,7 +116,7 @@ def test_429_blocks_the_host_as_long_as_it_asks_or_twice_as_long_each_time(
     assert (verdict.pause, verdict.ends_turn, verdict.was_rate_limited) == (pause, True, True)
 
 
-def test_retry_after_is_heard_with_any_status() -> None:
+def test_retry_after_of_a_503_pauses_the_host() -> None:
     verdict = verdict_of(503, Retry_After="300")
 
     assert (verdict.pause, verdict.ends_turn, verdict.was_rate_limited) == (5 * MINUTE, True, False)

@@ -50,7 +50,7 @@ def test_a_failing_robots_txt_is_asked_for_ever_more_seldom_and_once_a_day_at_le
     assert robots.unreachable_since == START
 
 
-def test_a_robots_txt_that_says_when_to_come_again_is_heard() -> None:
+def test_retry_after_of_a_robots_txt_is_respected() -> None:
     assert robots_unreachable(ORIGIN, None, 503, START, 2 * HOUR).expires_at == START + 2 * HOUR
 
 

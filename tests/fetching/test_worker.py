@@ -496,7 +496,7 @@ async def test_requests_of_a_host_are_its_delay_apart_robots_txt_among_them(zoo:
     assert shortest_gap(zoo, "h3.crowd") >= DELAY.total_seconds() - 0.005
 
 
-async def test_a_host_that_limits_us_is_left_alone_and_then_asked_at_half_the_pace(zoo: Zoo, crawl: Crawl) -> None:
+async def test_after_a_429_a_host_is_paused_and_then_requested_half_as_often(zoo: Zoo, crawl: Crawl) -> None:
     urls = [zoo.url("busy-seconds", "/feed.xml"), zoo.url("busy-seconds", "/feed.xml?2")]
     await crawl.submit(*urls)
 
@@ -529,9 +529,7 @@ async def known_to_answer(database: Database, crawl: Crawl, *urls: str) -> None:
         await conn.execute("UPDATE hosts SET answered_at = %s", (yesterday,))
 
 
-async def test_while_our_own_network_is_gone_nothing_is_held_against_anybody(
-    zoo: Zoo, database: Database, crawl: Crawl
-) -> None:
+async def test_in_our_own_outage_no_failure_is_counted(zoo: Zoo, database: Database, crawl: Crawl) -> None:
     gone = [f"http://n{number}.invalid/a" for number in range(8)]
     await crawl.submit(*gone)
     await known_to_answer(database, crawl, *gone)

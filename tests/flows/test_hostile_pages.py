@@ -85,7 +85,7 @@ def ends_of(conninfo: str) -> dict[str, tuple[str, str | None]]:
 
 
 def peak_memory(pid: int | None) -> int:
-    """Bytes; 0 where nobody keeps count."""
+    """Bytes; 0 where it is not counted."""
     told = Path(f"/proc/{pid}/status")
     lines = told.read_text().splitlines() if told.exists() else []
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0)

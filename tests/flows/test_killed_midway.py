@@ -248,7 +248,7 @@ RETAINING: dict[str, LiteralString] = {
 
 @pytest.fixture(scope="module")
 async def undisturbed(server: EmbeddedServer, migrated: str) -> dict[str, object]:
-    """What retention leaves when nobody is killed."""
+    """What retention leaves when no process is killed."""
     async with (
         new_database(server.conninfo_of("postgres"), migrated) as name,
         Database(server.conninfo_of(name), pool_size=3, wait=WAIT) as database,

@@ -94,7 +94,7 @@ class World:
         return self.zoo.url(SITES[self.count % len(SITES)], f"/lost-{self.count}.xml")
 
     def source(self, source_id: str) -> dict[str, Any]:
-        """As the API tells of it."""
+        """As the API returns it."""
         answer = self.api("GET", f"/admin/api/feeds/sources/{source_id}")
         return answer.json() if answer.status_code == 200 else {}
 

@@ -135,7 +135,7 @@ def test_what_a_feed_says_has_no_effect_on_the_terminal(headwater: Headwater, zo
     assert "\x1b" not in listed.stdout
 
 
-def test_a_source_that_nobody_named_is_called_as_its_feed_calls_itself(headwater: Headwater, zoo: Zoo) -> None:
+def test_a_source_without_a_name_gets_the_title_of_its_feed(headwater: Headwater, zoo: Zoo) -> None:
     headwater.run("source", "add", zoo.url_of(BY_NAME["daily"]))
 
     (listed,) = headwater.json("source", "list")

@@ -1,4 +1,4 @@
-"""The wheel as a stranger installs it: `pip install`, no lock file, the newest of everything."""
+"""The wheel as a new user installs it: `pip install`, no lock file, the newest of everything."""
 
 import ast
 import os

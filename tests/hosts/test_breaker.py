@@ -45,11 +45,11 @@ def test_one_feed_that_keeps_failing_does_not_pause_its_host() -> None:
     assert not any(step.paused for step in play(*[(0, MISSING)] * 10))
 
 
-def test_two_feeds_that_take_turns_in_failing_say_nothing_of_their_host() -> None:
+def test_two_failing_feeds_do_not_pause_their_host() -> None:
     assert not any(step.paused for step in play(*[(number % 2, MISSING) for number in range(10)]))
 
 
-def test_feeds_that_fail_differently_say_nothing_of_their_host() -> None:
+def test_feeds_that_fail_differently_do_not_pause_their_host() -> None:
     steps = play((0, MISSING), (1, BUSY), (2, MISSING), (3, BUSY))
 
     assert not any(step.paused for step in steps)
@@ -82,7 +82,7 @@ def test_a_host_that_is_asked_too_often_is_paused_for_minutes_at_first() -> None
     assert [pause / timedelta(minutes=5) for pause in pauses(steps)] == [1, 2, 4, 8, 16, 32, 64, 96, 96, 96]
 
 
-def test_a_host_that_says_how_long_is_taken_at_its_word() -> None:
+def test_retry_after_sets_the_length_of_the_pause() -> None:
     asking = PollFailed(FailureClass.RATE_LIMITED, "Less.", retry_after=HOUR / 60)
 
     *_, third = play((0, asking), (1, asking), (2, asking))
@@ -90,7 +90,7 @@ def test_a_host_that_says_how_long_is_taken_at_its_word() -> None:
     assert third.state.paused_until == START + HOUR / 60
 
 
-def test_a_host_that_names_too_short_a_time_is_taken_at_its_word_but_once() -> None:
+def test_a_short_retry_after_is_respected_only_once() -> None:
     asking = PollFailed(FailureClass.RATE_LIMITED, "Less.", retry_after=timedelta(seconds=1))
 
     steps = play(*[(number, asking) for number in range(5)])

@@ -43,12 +43,12 @@ def test_the_pace_slows_at_once_and_eases_slowly() -> None:
     assert [pace_after(Pace(slowed), 0, was_rate_limited=True).slowed for slowed in (8, 9, 10, 99)] == [9, 10, 10, 10]
 
 
-def test_a_host_that_says_how_long_is_taken_at_its_word_for_a_day_at_the_most() -> None:
+def test_retry_after_is_respected_up_to_a_day() -> None:
     assert wait_of(HOUR, Pace(7), was_rate_limited=True) == HOUR
     assert wait_of(720 * HOUR, Pace(), was_rate_limited=False) == 24 * HOUR
 
 
-def test_a_429_that_does_not_say_how_long_is_waited_out_twice_as_long_each_time() -> None:
+def test_the_wait_after_a_429_without_retry_after_doubles_each_time() -> None:
     waits = [wait_of(None, Pace(slowed), was_rate_limited=True) for slowed in range(9)]
 
     assert [wait / (5 * MINUTE) for wait in waits if wait] == [1, 2, 4, 8, 16, 32, 64, 96, 96]

@@ -87,7 +87,7 @@ async def test_who_holds_a_host_holds_it_for_every_kind_of_request(conn: Connect
     )
 
 
-async def test_a_lost_lease_ends_by_itself_and_is_no_strike_unless_pages_were_in_hand(conn: Connection) -> None:
+async def test_an_expired_lease_is_a_strike_only_if_pages_were_claimed(conn: Connection) -> None:
     await submit(conn, PAGE)
     await take(conn)
     (after_a_loan,) = await claim_pages(conn, START + MINUTE)

@@ -55,7 +55,7 @@ def test_no_feed_that_comes_back_stays_off_longer_than_its_cooldown(compared: Mo
     assert compared.longest_off.stayed_off <= timedelta(days=7)
 
 
-def test_our_own_outage_switches_nothing_off_and_is_counted_only_until_it_is_noticed(compared: MonthComparison) -> None:
+def test_our_own_outage_disables_no_feed_and_is_counted_only_until_detected(compared: MonthComparison) -> None:
     assert compared.adaptive.cut_off > 1_000
     assert compared.own_failures_counted < 0.1 * FEEDS
     assert compared.disabled_in_own_outage == 0

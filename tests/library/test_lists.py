@@ -1,4 +1,4 @@
-"""What a person's lists show, held against the plain reading of the rules; and that nobody sees another's."""
+"""What a user's lists show, compared with a plain implementation of the rules; no user sees the rows of another."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta

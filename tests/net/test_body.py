@@ -82,7 +82,7 @@ async def test_a_compressed_body_that_ends_too_soon_is_a_failure_and_no_shorter_
     )
 
 
-async def test_a_body_that_is_not_compressed_as_it_says_is_told_as_such(client: Client) -> None:
+async def test_a_body_that_does_not_match_its_content_encoding_is_an_error(client: Client) -> None:
     async with a_raw_site({"/": answer("200 OK", "Content-Encoding: gzip", body=FEED)}) as site:
         with pytest.raises(FetchError) as failed:
             await client.get(site, within=WITHIN, max_bytes=MOST)

@@ -50,7 +50,7 @@ async def test_every_compression_we_offer_is_undone(name: str, zoo: Zoo, client:
     assert response.body.lstrip().startswith(b"<")
 
 
-async def test_redirects_are_followed_and_told(zoo: Zoo, client: Client) -> None:
+async def test_redirects_are_followed_and_recorded(zoo: Zoo, client: Client) -> None:
     moved = BY_NAME["moved"]
 
     response = await client.get(zoo.url_of(moved), within=5 * SECOND, max_bytes=1_000_000)
@@ -74,7 +74,7 @@ async def test_a_cage_ends_in_its_kind_of_failure(kind: FetchFailure, name: str,
     assert (await failure_of(client, zoo.url_of(BY_NAME[name]))).kind is kind
 
 
-async def test_a_name_that_does_not_exist_is_told_as_such(client: Client) -> None:
+async def test_a_name_that_does_not_exist_is_a_dns_failure(client: Client) -> None:
     failed = await failure_of(client, "http://nowhere.invalid/", within=10 * SECOND)
 
     assert (failed.kind, failed.detail) == (FetchFailure.DNS, "the host name cannot be resolved")
@@ -93,7 +93,7 @@ async def test_this_machine_is_out_of_reach_unless_a_setting_says_otherwise(url:
     assert "Headwater does not connect there" in failed.detail
 
 
-async def test_which_address_a_name_leads_to_is_told_to_the_log_alone() -> None:
+async def test_a_refused_address_is_logged_and_not_part_of_the_error() -> None:
     async with Client(user_agent="Test/1", resolve={"inside.test": "10.1.2.3"}) as client:
         with capture_logs() as logs:
             failed = await failure_of(client, "http://inside.test/feed")
@@ -103,7 +103,7 @@ async def test_which_address_a_name_leads_to_is_told_to_the_log_alone() -> None:
     assert [line["address"] for line in logs if line["event"] == "address refused"] == ["10.1.2.3"]
 
 
-async def test_a_connection_that_fails_does_not_tell_the_address_either(client: Client) -> None:
+async def test_a_failed_connection_does_not_reveal_the_address(client: Client) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # and does not listen
         failed = await failure_of(client, f"http://daily.{DOMAIN}:{nobody.getsockname()[1]}/")
@@ -129,7 +129,7 @@ async def test_no_cookie_is_kept_between_requests(zoo: Zoo, client: Client) -> N
     assert zoo.visits_to("daily")[-1].accept_encoding == "gzip, deflate, br, zstd"
 
 
-async def test_who_asks_once_is_told_of_a_redirect_and_not_taken_there(zoo: Zoo, client: Client) -> None:
+async def test_ask_returns_a_redirect_without_following_it(zoo: Zoo, client: Client) -> None:
     url = zoo.url_of(BY_NAME["moved"])
 
     response = await client.ask(url, within=5 * SECOND, max_bytes=1_000_000)
@@ -139,14 +139,14 @@ async def test_who_asks_once_is_told_of_a_redirect_and_not_taken_there(zoo: Zoo,
 
 
 @pytest.mark.parametrize("name", ["elephant", "whale", "bomb-gzip"])
-async def test_who_peeks_gets_the_beginning_of_a_body_too_large_to_read(name: str, zoo: Zoo, client: Client) -> None:
+async def test_peek_returns_the_beginning_of_a_body_that_is_too_large(name: str, zoo: Zoo, client: Client) -> None:
     response = await client.peek(zoo.url_of(BY_NAME[name]), within=5 * SECOND, first_bytes=500_000)
 
     assert (response.status, len(response.body)) == (200, 500_000)
 
 
 @pytest.mark.parametrize("name", ["drip", "silent"])
-async def test_who_asks_or_peeks_waits_no_longer_than_told(name: str, zoo: Zoo, client: Client) -> None:
+async def test_ask_and_peek_respect_their_timeout(name: str, zoo: Zoo, client: Client) -> None:
     url, within = zoo.url_of(BY_NAME[name]), SECOND / 5
 
     for asking in (client.ask(url, within=within, max_bytes=1), client.peek(url, within=within, first_bytes=100)):

@@ -75,7 +75,7 @@ def test_no_connection_into_special_space_in_any_form(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", MISWRITTEN)
-def test_what_readers_of_addresses_differ_over_is_no_address(address: str) -> None:
+def test_an_address_that_parsers_read_differently_is_refused(address: str) -> None:
     with pytest.raises(BlockedAddress, match="not written as an address should be"):
         check_address(address, allow_loopback=False)
 
@@ -186,7 +186,7 @@ def test_a_host_that_may_be_public_is_left_to_the_check_at_connect_time(host: st
     check_target(host, 443, allow_loopback=False)
 
 
-def test_a_host_is_no_way_around_the_port() -> None:
+def test_a_blocked_port_is_refused_with_an_allowed_host() -> None:
     with pytest.raises(BlockedAddress, match="port 25 is kept for smtp"):
         check_target("example.com", 25, allow_loopback=True)
 

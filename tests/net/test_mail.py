@@ -25,7 +25,7 @@ def mailer(box: PostBox, user: str = "", password: str = "") -> Mailer:
     return Mailer(SmtpServer.parse(f"smtp://{credentials}127.0.0.1:{box.port}"), FROM)
 
 
-async def test_a_letter_arrives_as_it_was_written(box: PostBox) -> None:
+async def test_an_email_arrives_unchanged(box: PostBox) -> None:
     text = "Grüße aus dem Maschinenraum:\n\nhttps://reader.example/auth/reset?token=" + "x" * 80 + "\n.\n..so\n"
 
     sent = await mailer(box).send("ann@example.com", "A new password – für Sie", text)
@@ -58,7 +58,7 @@ async def test_who_has_a_name_and_a_password_shows_them(box: PostBox) -> None:
 
 
 @pytest.mark.parametrize("refused", ["MAIL", "RCPT", "DATA"])
-async def test_a_letter_that_is_refused_is_told_to_the_log_alone(box: PostBox, refused: str) -> None:
+async def test_a_refused_email_is_logged_only(box: PostBox, refused: str) -> None:
     box.refuses = refused
 
     with capture_logs() as told:
@@ -77,7 +77,7 @@ async def test_a_server_that_hangs_up_or_is_not_there_is_survived(box: PostBox) 
     assert (hung_up, nowhere) == (False, False)
 
 
-async def test_a_server_that_should_speak_tls_and_does_not_gets_nothing(box: PostBox) -> None:
+async def test_a_server_without_the_required_tls_gets_no_email(box: PostBox) -> None:
     sent = await Mailer(SmtpServer.parse(f"smtps://127.0.0.1:{box.port}"), FROM).send("ann@example.com", "A", "text")
 
     assert not sent
@@ -145,7 +145,7 @@ def test_a_password_goes_nowhere_in_the_clear_but_to_this_machine(
     assert may_send_password(host, is_encrypted=is_encrypted) is expected
 
 
-async def test_a_server_whose_certificate_nobody_vouches_for_gets_nothing(tmp_path: Path) -> None:
+async def test_a_server_with_an_untrusted_certificate_gets_no_email(tmp_path: Path) -> None:
     async with open_post_box(self_signed(tmp_path)) as box:
         sent = await Mailer(SmtpServer.parse(f"smtps://127.0.0.1:{box.port}"), FROM).send(
             "ann@example.com", "A", "text"

@@ -270,7 +270,7 @@ async def test_a_name_that_moves_inside_after_its_first_answer_is_not_followed(
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "169.254.169.254", "127.0.0.1", "::1", "::ffff:10.0.0.1", "fe80::1"])
-async def test_the_look_at_connect_time_wins_when_the_answer_changed_after_the_first(
+async def test_the_address_is_checked_again_when_connecting(
     address: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer_with(monkeypatch, [address])

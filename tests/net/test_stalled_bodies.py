@@ -52,7 +52,7 @@ async def test_a_compressed_error_page_that_stalls_is_read_as_far_as_it_came(cli
     assert response.body == b"<title>Just a moment...</title>"
 
 
-async def test_who_peeks_at_an_error_is_not_held_up_by_its_page_either(client: Client) -> None:
+async def test_peek_does_not_wait_for_the_body_of_an_error(client: Client) -> None:
     async with a_raw_site({"/": stalled("404 Not Found")}, hangs_up=False) as site:
         response = await client.peek(site, within=WITHIN, first_bytes=1_000)
 

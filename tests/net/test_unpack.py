@@ -67,7 +67,7 @@ def test_a_body_may_be_of_any_size(encoding: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("encoding", COMPRESSED)
-def test_a_bomb_comes_in_pieces_so_that_it_can_be_left_alone(encoding: str) -> None:
+def test_a_decompression_bomb_is_returned_in_small_pieces(encoding: str) -> None:
     pieces = list(undone(unpacker_for(encoding), PACKERS[encoding](bytes(5_000_000))))
 
     assert sum(map(len, pieces)) == 5_000_000
@@ -85,14 +85,14 @@ def test_a_body_may_consist_of_several_members(encoding: str, step: int) -> None
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 @pytest.mark.parametrize("rest", [b"\0" * 50, b"\r\n", b"<!-- cached -->", b"\x1f\0"])
-def test_what_stands_after_the_end_is_left_alone_as_browsers_do(encoding: str, rest: bytes) -> None:
+def test_bytes_after_the_end_are_ignored_as_in_browsers(encoding: str, rest: bytes) -> None:
     packed = PACKERS[encoding](TEXT)
 
     assert unpack(encoding, packed + rest) == (TEXT, True)
     assert unpack(encoding, packed, rest[:1], rest[1:]) == (TEXT, True)
 
 
-def test_a_byte_as_members_begin_with_is_left_alone_and_a_member_cut_off_is_not() -> None:
+def test_one_trailing_byte_is_ignored_and_a_truncated_member_is_incomplete() -> None:
     packed = gzip.compress(TEXT)
 
     assert unpack("gzip", packed + b"\x1f") == (TEXT, True)

@@ -24,7 +24,7 @@ async def test_what_is_sent_arrives_as_json_on_a_private_address() -> None:
 
 
 @pytest.mark.parametrize("status", [301, 307, 400, 500])
-async def test_what_is_not_taken_is_told_and_no_redirect_is_followed(status: int) -> None:
+async def test_an_error_status_is_reported_and_no_redirect_is_followed(status: int) -> None:
     with open_receiver() as receiver:
         receiver.status, receiver.answer = status, b"no\n such\0 hook " + b"x" * 10_000
         error = await post_json(receiver.url, {})
@@ -35,7 +35,7 @@ async def test_what_is_not_taken_is_told_and_no_redirect_is_followed(status: int
     assert len(receiver.bodies) == 1
 
 
-async def test_where_nobody_listens_that_is_told_without_the_address_that_may_hold_a_secret() -> None:
+async def test_a_refused_connection_is_reported_without_the_path_of_the_url() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     error = await post_json(f"http://127.0.0.1:{port}/services/SECRET", {})
@@ -46,7 +46,7 @@ async def test_where_nobody_listens_that_is_told_without_the_address_that_may_ho
 
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200"])
-async def test_an_answer_that_is_no_http_is_told(answer: bytes) -> None:
+async def test_a_response_that_is_not_http_is_reported(answer: bytes) -> None:
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100)
         writer.write(answer)
@@ -73,7 +73,7 @@ async def test_an_answer_that_is_no_http_is_told(answer: bytes) -> None:
         ("/html", None),
     ],
 )
-async def test_a_receiver_that_misbehaves_costs_neither_time_nor_memory(
+async def test_a_hostile_receiver_cannot_exhaust_time_or_memory(
     path: str, said: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if path == "/hang":  # the others are waited for, however slow this machine is
@@ -94,5 +94,5 @@ async def test_a_receiver_that_misbehaves_costs_neither_time_nor_memory(
 
 
 @pytest.mark.parametrize("url", ["http://", "http://[::1", "nonsense", "http://a b/"])
-async def test_an_address_that_is_none_is_told(url: str) -> None:
+async def test_an_invalid_url_is_reported(url: str) -> None:
     assert await post_json(url, {}) is not None

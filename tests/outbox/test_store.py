@@ -102,7 +102,7 @@ async def test_a_postponed_entry_waits_and_counts_its_attempts(conn: Connection)
     assert (names(early), [entry.attempts for entry in due]) == ([], [1])
 
 
-async def test_a_released_entry_has_nothing_held_against_it(conn: Connection) -> None:
+async def test_a_released_entry_has_no_failed_attempt(conn: Connection) -> None:
     await queue(conn, an_entry("a"))
     await store.postpone(conn, entries=await take(conn), until=START, was_sent=False)
 

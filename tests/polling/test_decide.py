@@ -53,7 +53,7 @@ def test_what_never_was_a_feed_is_looked_for_at_once_and_what_was_one_only_when_
     assert not any(Happening.LOST in step.happened for step in once)
 
 
-def test_what_went_off_for_another_reason_is_looked_for_once_when_a_probe_finds_that_it_is_no_feed() -> None:
+def test_a_disabled_feed_is_rediscovered_once_when_a_probe_finds_no_feed() -> None:
     steps = play("default", [GOOD, "gone", "not_a_feed", "not_a_feed"])
 
     assert [step.happened for step in steps[1:]] == [(Happening.DISABLED,), (Happening.LOST,), ()]
@@ -223,7 +223,7 @@ def test_a_feed_that_is_off_on_a_paused_host_waits_for_the_later_of_both() -> No
     assert (later, sooner) == (START + 9 * HOUR, START + 5 * HOUR)
 
 
-def test_a_redirect_that_changes_its_mind_is_not_adopted() -> None:
+def test_a_redirect_whose_target_changes_is_not_adopted() -> None:
     there = Polled(GOOD.feed, NONE, moved_to="https://new.example/feed")
     elsewhere = replace(there, moved_to="https://other.example/feed")
 
@@ -279,7 +279,7 @@ def test_a_failure_of_the_host_is_shown_but_not_counted() -> None:
     assert decide_paused(decision.state, failed, START + DAY, START + HOUR).state.failing_since == START
 
 
-def test_our_own_outage_never_happened() -> None:
+def test_our_own_outage_changes_no_state() -> None:
     state = a_state()
 
     assert decide_outage(state, START).state == state
@@ -296,7 +296,7 @@ def test_our_own_outage_never_happened() -> None:
         (None, BY_HAND_ONLY),
     ],
 )
-def test_in_our_own_outage_a_feed_that_is_off_waits_for_its_probe_as_before(
+def test_in_our_own_outage_a_disabled_feed_keeps_the_time_of_its_probe(
     until: datetime | None, next_poll_at: datetime
 ) -> None:
     state = replace(a_state(), disabled=Disabled(START - DAY, FailureClass.GONE, until))

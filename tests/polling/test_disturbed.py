@@ -245,9 +245,7 @@ async def test_a_user_who_polls_feeds_of_a_paused_host_keeps_its_delay_too(
     assert await poller.claim_one(feeds[1].id) is not None
 
 
-async def test_a_network_that_leads_every_name_to_its_own_door_is_our_own_outage(
-    database: Database, sandbox: Sandbox, clock: MovableClock
-) -> None:
+async def test_a_captive_portal_is_our_own_outage(database: Database, sandbox: Sandbox, clock: MovableClock) -> None:
     for number in range(12):
         await a_feed(database, f"http://h{number}.example/feed")
     await known_to_answer(database)

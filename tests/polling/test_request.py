@@ -48,7 +48,7 @@ async def test_a_challenge_is_one_whatever_its_status_and_body(status: str, head
     assert (outcome.kind, outcome.status) == ("bot_challenge", int(status[:3]))
 
 
-async def test_a_type_that_is_no_text_is_no_feed_for_who_asks_for_xml(sandbox: Sandbox) -> None:
+async def test_an_invalid_content_type_fails_only_where_xml_is_required(sandbox: Sandbox) -> None:
     said = answer("200 OK", b"Content-Type: text/\xff\xfehtml", body=FEED)
 
     strict, lenient = await outcome_of(said, sandbox, policy="once"), await outcome_of(said, sandbox)

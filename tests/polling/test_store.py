@@ -295,7 +295,7 @@ async def test_a_feed_can_be_claimed_by_name_unless_its_host_is_busy(conn: Conne
     assert after is not None
 
 
-async def test_starting_over_forgets_all_that_was_held_against_a_feed(conn: Connection) -> None:
+async def test_resetting_a_feed_clears_its_errors(conn: Connection) -> None:
     (source,) = await follow(conn, "https://example.com/feed")
     (feed,) = await claim(conn)
     off = replace(

@@ -83,7 +83,7 @@ async def test_a_redirect_within_a_host_keeps_its_delay_which_is_not_taken_from_
     assert min(gaps(site, "one.example")) >= DELAY.total_seconds()
 
 
-async def test_a_feed_that_leads_to_a_host_in_other_hands_is_put_off_and_nothing_is_held_against_it(
+async def test_a_feed_that_redirects_to_a_busy_host_is_postponed_without_an_error(
     database: Database, poller: Poller, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "REDIRECT_WAIT", timedelta(seconds=1))

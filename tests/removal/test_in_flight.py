@@ -41,7 +41,7 @@ def extractor(world: World) -> Extractor:
 
 
 async def delete(world: World, source: Source) -> None:
-    """Delete a source, and remove its rows, before whoever is at work comes back."""
+    """Delete a source, and remove its rows, before the worker in progress returns."""
     async with world.database.as_system() as conn:
         await sources.remove(conn, source_id=source.id)
     await remove_all(world.database, world.clock)

@@ -448,7 +448,7 @@ async def test_events_polls_and_clicks_have_their_own_time_and_the_audit_log_has
     ) == [(5, 1, 3)]
 
 
-async def test_a_person_reaches_no_month_by_its_own_name_and_nobody_elses_marks(world: World) -> None:
+async def test_a_user_cannot_read_partitions_directly_or_the_marks_of_others(world: World) -> None:
     await world.see(OLD, IN_JANUARY)
     await world.star(OLD, ADA)
     await world.star(OLD, BOB)

@@ -17,7 +17,7 @@ enforced = pytest.mark.skipif(sys.platform == "darwin", reason="macOS enforces n
 
 
 @pytest.mark.parametrize("function", [work.loop_in_c, work.match_for_ever])
-async def test_c_code_that_comes_back_to_nobody_is_killed_at_the_time_limit(hasty: Sandbox, function) -> None:
+async def test_c_code_that_never_returns_is_killed_at_the_time_limit(hasty: Sandbox, function) -> None:
     pid = await hasty.run(os.getpid)
 
     with pytest.raises(Overrun, match=r"not done after 1 s") as caught:
@@ -29,7 +29,7 @@ async def test_c_code_that_comes_back_to_nobody_is_killed_at_the_time_limit(hast
 
 @enforced
 @pytest.mark.parametrize(("function", "args"), [(bytearray, (10**10,)), (work.fill_memory, ())])
-async def test_a_task_that_needs_too_much_memory_is_told_so(sandbox: Sandbox, function, args) -> None:
+async def test_a_task_that_needs_too_much_memory_raises_overrun(sandbox: Sandbox, function, args) -> None:
     with pytest.raises(Overrun, match="more than 512 MB") as caught:
         await sandbox.run(function, *args)
 
@@ -57,7 +57,9 @@ async def test_a_body_that_does_not_fit_is_a_memory_overrun() -> None:
     ],
     ids=["exit", "segfault", "abort", "out of memory", "out of processor time"],
 )
-async def test_the_death_of_a_process_is_told_in_plain_words(sandbox: Sandbox, function, args, limit, reason) -> None:
+async def test_the_error_of_a_process_that_died_names_the_cause(
+    sandbox: Sandbox, function, args, limit, reason
+) -> None:
     with pytest.raises(Overrun, match=reason) as caught:
         await sandbox.run(function, *args)
 

@@ -69,7 +69,7 @@ async def test_a_child_imports_nothing_heavy_that_was_not_asked_for(single: Sand
         assert not await single.run(work.has_imported, module)
 
 
-async def test_a_preload_that_can_not_be_imported_is_told_to_the_caller() -> None:
+async def test_a_preload_that_cannot_be_imported_is_raised_to_the_caller() -> None:
     async with new_sandbox(preload=["headwater.nowhere"]) as sandbox:
         with pytest.raises(SandboxError, match=r"did not start.*headwater\.nowhere"):
             await sandbox.run(abs, -1)

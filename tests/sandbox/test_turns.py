@@ -101,7 +101,7 @@ async def test_a_process_that_died_while_idle_is_replaced_unnoticed(single: Sand
     assert await single.run(os.getpid) != pid
 
 
-async def test_of_many_crashes_at_once_each_is_told_to_its_caller() -> None:
+async def test_each_of_many_crashes_at_once_is_raised_to_its_caller() -> None:
     async with new_sandbox(processes=4) as sandbox:
         calls = (sandbox.run(work.exit_at_once, code) for code in range(1, 21))
         ends = await asyncio.gather(*calls, return_exceptions=True)
@@ -109,7 +109,7 @@ async def test_of_many_crashes_at_once_each_is_told_to_its_caller() -> None:
     assert [str(end) for end in ends] == [f"Its process ended by itself, with exit code {n}." for n in range(1, 21)]
 
 
-async def test_warm_processes_start_before_anyone_asks_and_are_replaced_at_once() -> None:
+async def test_warm_processes_start_before_the_first_call_and_are_replaced_at_once() -> None:
     async with new_sandbox(warm=True, preload=["html.parser"]) as sandbox:
         assert len(sandbox._idle) == 2
 

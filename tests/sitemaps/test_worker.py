@@ -23,7 +23,7 @@ ATLAS, DAILY = "atlas", "daily"
 
 
 async def give(world: World, body: bytes, url: str, *, depth: int = 0) -> None:
-    """A sitemap that was fetched, without anybody asking for it."""
+    """A fetched sitemap, stored directly."""
     async with world.database.transaction() as conn:
         page = NewBody(url, url, PageKind.SITEMAP, None, depth, "text/xml", body, world.clock())
         await bodies.keep(conn, bodies=[page])

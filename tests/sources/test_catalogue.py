@@ -64,7 +64,7 @@ def test_a_file_has_one_of_three_forms(text: str) -> None:
     assert read_feeds(text.encode()) == [CatalogueLine(1, A), CatalogueLine(2, B)]
 
 
-def test_a_line_that_is_no_feed_is_told_with_its_number_and_does_not_stop_the_others() -> None:
+def test_an_invalid_line_is_reported_with_its_number_and_others_are_read() -> None:
     bad = ["{", "17", "{}", '{"name": "x", "url": "u", "colour": 1}', '{"name": "x", "url": "u", "is_critical": "yes"}']
     text = "\n".join([json.dumps(A_TABLE), "", *bad, json.dumps(B_TABLE)])
 
@@ -99,7 +99,7 @@ def test_what_is_no_file_of_feeds_is_refused(data: bytes) -> None:
         read_feeds(data)
 
 
-def test_hostile_json_is_told_and_nothing_breaks() -> None:
+def test_hostile_json_is_reported() -> None:
     (line,) = read_feeds(b'{"a":' * 100_000)
 
     assert line.feed is None

@@ -68,7 +68,7 @@ async def site() -> AsyncIterator[Site]:
 
 
 class World:
-    """Somebody who suggests feeds, and somebody who decides."""
+    """A user who suggests feeds, and a moderator."""
 
     def __init__(self, database: Database, inspector: Inspector, site: Site, clock: MovableClock) -> None:
         self.database, self.inspector, self.site, self.clock = database, inspector, site, clock
@@ -400,7 +400,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-async def test_what_is_no_feed_is_told_in_a_sentence(world: World, what: str) -> None:
+async def test_a_url_that_is_not_a_feed_is_reported_in_a_sentence(world: World, what: str) -> None:
     world.site.answers["good.example/feed"] = HOSTILE[what]
 
     with pytest.raises(InvalidProposal) as refused:
@@ -421,7 +421,7 @@ async def test_a_name_that_leads_nowhere_and_an_address_of_our_own_network_are_r
             await submit(world.database, world.inspector, world.clock, user=ada, proposal=Proposal("x", url))
 
 
-async def test_nobody_waits_longer_than_was_said(world: World, site: Site) -> None:
+async def test_the_check_of_a_suggestion_respects_its_timeout(world: World, site: Site) -> None:
     async with inspectors(within=timedelta(microseconds=1)) as make:
         hasty = make(world.database, world.clock)
         with pytest.raises(InvalidProposal, match="cannot be fetched: no complete answer"):
@@ -551,7 +551,7 @@ async def test_the_queue_is_read_page_by_page_the_oldest_first(world: World) -> 
     assert names == ["N0", "N1", "N2", "N3", "N4"]
 
 
-async def test_the_queue_is_filtered_and_tells_of_the_submitter(world: World) -> None:
+async def test_the_queue_is_filtered_and_shows_the_submitter(world: World) -> None:
     ada, bob = await world.somebody("ada@example.com"), await world.somebody("bob@example.com")
     for place in ("one.example/feed", "two.example/feed", "three.example/feed"):
         world.site.answers[place] = rss(place, "x")

@@ -51,7 +51,7 @@ PENDING, APPROVED, REJECTED = ModerationStatus
     ],
     ids=range(16),
 )
-def test_every_field_that_is_wrong_is_told(given: Proposal, fields: set[str]) -> None:
+def test_every_invalid_field_is_reported(given: Proposal, fields: set[str]) -> None:
     with pytest.raises(InvalidProposal) as refused:
         check_proposal(given)
 
@@ -167,7 +167,7 @@ def test_moderators_approve_what_others_suggest() -> None:
     ],
     ids=str,
 )
-def test_what_is_here_is_told_with_what_to_do(
+def test_the_error_for_an_existing_feed_says_what_to_do(
     is_system: bool, status: ModerationStatus | None, said: str | None
 ) -> None:
     reason = why_taken(ExistingSource(SourceId(UUID(int=1)), "Good News", is_system, status))

@@ -247,7 +247,7 @@ def test_the_likeliest_place_is_asked_first(page: str, first: str) -> None:
         ("/sitemap.xml", False), ("/atomic", False), ("/?q=rss", False),
     ],
 )  # fmt: skip
-def test_an_address_tells_by_its_looks_whether_it_is_a_feeds(path: str, expected: bool) -> None:
+def test_a_feed_url_is_recognised_by_its_path(path: str, expected: bool) -> None:
     assert looks_like_feed(f"https://example.com{path}") is expected
 
 
@@ -395,7 +395,7 @@ async def test_what_is_no_address_is_refused(typed: str, look: Look) -> None:
         ("challenge", "/feed.xml", "It shows a bot challenge (HTTP 403)."),
     ],
 )
-async def test_a_host_that_does_not_answer_or_asks_for_rest_is_left_alone(
+async def test_a_host_that_fails_or_is_rate_limited_gets_no_further_request(
     host: str, path: str, reason: str, zoo: Zoo, look: Look
 ) -> None:
     zoo.forget_visits()
@@ -422,7 +422,7 @@ async def test_a_host_that_does_not_answer_or_asks_for_rest_is_left_alone(
         ("den", "/bomb.html", "Its body is larger than 2,000,000 bytes."),
     ],
 )
-async def test_where_there_is_no_feed_it_tells_what_was_tried(
+async def test_without_a_feed_the_tried_urls_are_reported(
     host: str, path: str, reason: str | None, zoo: Zoo, look: Look
 ) -> None:
     zoo.forget_visits()
@@ -471,7 +471,7 @@ async def test_links_to_a_host_that_is_never_asked_cost_no_request(look: Look) -
     assert reasons["http://10.0.0.19/b"] == "Not requested: Headwater does not connect to its host."
 
 
-async def test_a_redirect_to_where_we_do_not_go_is_not_held_against_its_host(look: Look) -> None:
+async def test_a_redirect_to_a_blocked_address_does_not_end_the_search(look: Look) -> None:
     away = web.Response(status=302, headers={"Location": "http://10.0.0.1/"})
     script = web.Response(status=302, headers={"Location": "javascript:0"})
     async with site({"/": away, "/feed": script, "/feed.xml": rss("Boats")}) as (base, _):
@@ -579,7 +579,7 @@ async def test_every_usual_place_is_asked_from_whatever_page_the_search_begins(p
     assert len(asked) <= MAX_REQUESTS
 
 
-async def test_what_is_not_asked_for_is_told(look: Look) -> None:
+async def test_skipped_urls_are_reported(look: Look) -> None:
     page = "".join(f"<link {RSS} href=/{number}>" for number in range(40))
     async with site({"/news.html": page}) as (base, asked):
         discovery = await look(f"{base}/news.html")

@@ -118,7 +118,7 @@ async def test_two_counters_do_not_count_twice(database: Database, clock: Movabl
         assert await rows(conn, "SELECT sum(polls) FROM poll_hours") == [(1,)]
 
 
-async def test_what_nobody_keeps_is_forgotten(database: Database, clock: MovableClock) -> None:
+async def test_expired_counts_are_deleted(database: Database, clock: MovableClock) -> None:
     clock.now = NOON
     async with database.transaction() as conn:
         source = await a_source(conn)

@@ -55,7 +55,7 @@ def sentences_of(feed: FeedHealth) -> list[str]:
     return [found.state, found.next_poll, found.outlook]
 
 
-def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() -> None:
+def test_a_failing_feed_is_described_with_its_error_and_forecast() -> None:
     feed = a_feed(state=failing(3, FailureClass.NOT_FOUND), last_status=404, next_poll_at=NOW + 26 * HOUR)
 
     assert sentences_of(feed) == [
@@ -255,8 +255,8 @@ def test_every_state_has_its_sentences(feed: FeedHealth, sentences: list[str]) -
 @pytest.mark.parametrize("kind", FailureClass)
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("others", [0, 2], ids=["alone", "with two that fail alike"])
-def test_what_is_expected_comes_true(name: str, kind: FailureClass, others: int) -> None:
-    """A feed that goes on failing alike goes off when the page said it would, and comes back when it said so."""
+def test_the_forecast_of_a_failing_feed_is_correct(name: str, kind: FailureClass, others: int) -> None:
+    """A feed that keeps failing the same way is disabled, and probed, at the times that the page forecast."""
     policy, failed = POLICIES[name], PollFailed(kind, "It failed.", 400 if kind is FailureClass.BAD_REQUEST else None)
     state, at, expected = FeedState(ID), NOW, []
     host = HostState("example.com", tuple(SourceId(uuid4()) for _ in range(others)), kind if others else None)
@@ -323,7 +323,7 @@ def test_there_is_no_forecast_for_a_feed_that_works_or_is_disabled(feed: FeedHea
     ],
     ids=str,
 )
-def test_a_time_is_said_as_one_says_it(at: datetime, words: str) -> None:
+def test_a_time_in_words(at: datetime, words: str) -> None:
     assert when(at, NOW) == words
 
 
@@ -348,5 +348,5 @@ def test_a_time_is_said_as_one_says_it(at: datetime, words: str) -> None:
     ],
     ids=str,
 )
-def test_a_length_is_said_whole(length: timedelta, words: str) -> None:
+def test_a_duration_in_words(length: timedelta, words: str) -> None:
     assert lasting(length) == words

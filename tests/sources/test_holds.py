@@ -117,7 +117,7 @@ async def test_holds_that_are_over_are_forgotten(conn: Connection) -> None:
     assert await cur.fetchone() == (0,)
 
 
-async def test_a_feed_that_nobody_decided_about_is_polled_at_once_when_it_is_added_again(conn: Connection) -> None:
+async def test_a_feed_without_a_hold_is_polled_at_once_when_added_again(conn: Connection) -> None:
     user_id = await a_user(conn)
     await leave(conn, user_id, await follow(conn, user_id))
 

@@ -121,7 +121,7 @@ async def test_a_feed_that_moved_onto_the_feed_of_another_site_brings_nothing_in
     assert await urls(database) == ["https://victim.example/feed", "https://victim.example/feed"]
 
 
-async def test_who_adds_the_address_that_a_feed_of_another_site_moved_to_sees_nothing_of_that_feed(
+async def test_articles_of_a_feed_that_moved_to_another_site_are_not_shown_to_new_subscribers_there(
     database: Database,
 ) -> None:
     ada, eve = await a_reader(database), await a_reader(database, "eve")
@@ -206,7 +206,7 @@ async def test_a_source_without_a_feed_is_not_merged(database: Database) -> None
         assert not await merge(conn, source_id=site.id, into=feed.id)
 
 
-async def test_a_move_to_nowhere_is_forgotten(database: Database) -> None:
+async def test_a_move_to_an_invalid_url_is_ignored(database: Database) -> None:
     async with database.as_system() as conn:
         await a_source(conn, url="https://old.river.example/feed")
 
@@ -216,7 +216,7 @@ async def test_a_move_to_nowhere_is_forgotten(database: Database) -> None:
         assert [source.feed_url for source in await list_all(conn)] == ["https://old.river.example/feed"]
 
 
-async def test_who_follows_a_feed_that_joins_another_follows_that_one_under_their_own_name(database: Database) -> None:
+async def test_a_merged_subscription_keeps_its_name_and_category(database: Database) -> None:
     ada, bob = await a_reader(database), await a_reader(database, "bob")
     hers = await adds(database, ada, "Hers", OLD, "News")
     his = await adds(database, bob, "His", NEW)
@@ -228,7 +228,7 @@ async def test_who_follows_a_feed_that_joins_another_follows_that_one_under_thei
     assert [feed.name for feed in await feeds(database, bob)] == ["His"]
 
 
-async def test_who_follows_both_keeps_one_and_finds_it_where_the_other_was_filed(database: Database) -> None:
+async def test_a_subscriber_of_both_merged_feeds_keeps_one_in_the_old_category(database: Database) -> None:
     ada = await a_reader(database)
     await adds(database, ada, "Old", OLD, "News")
     kept = await adds(database, ada, "New", NEW)
@@ -373,7 +373,7 @@ async def test_what_was_read_of_a_feed_that_joins_another_counts_for_that_one(da
     assert health.article_count == 2
 
 
-async def test_who_says_where_a_feed_is_while_it_moves_is_heard(database: Database) -> None:
+async def test_a_url_set_by_an_operator_during_a_move_is_kept(database: Database) -> None:
     async with database.as_system() as conn:
         source = await a_source(conn, url=OLD)
         await conn.execute("UPDATE feed_state SET adopt_url = %(new)s", {"new": NEW})

@@ -201,7 +201,7 @@ async def test_a_readers_retry_of_a_feed_that_headwater_disabled_polls_it_and_le
     assert line.detail["was_disabled_for"] == "gone"
 
 
-async def test_a_readers_retry_of_a_feed_that_fails_polls_it_and_forgets_nothing(conn: Connection) -> None:
+async def test_a_readers_retry_of_a_failing_feed_polls_it_and_keeps_its_errors(conn: Connection) -> None:
     source = await a_feed(conn)
     await failed(conn, source, PollFailed(FailureClass.NETWORK, "Nobody there."))
 
@@ -220,7 +220,7 @@ async def test_an_operator_enables_what_readers_may_not(conn: Connection) -> Non
     assert await feed_schedule.disabled_until(conn, source_id=source.id) == (False, None)
 
 
-async def test_setting_enabled_to_true_clears_all_that_was_held_against_the_feed(conn: Connection) -> None:
+async def test_setting_enabled_to_true_clears_the_errors_of_the_feed(conn: Connection) -> None:
     source = await a_feed(conn)
     await failed(conn, source, PollFailed(FailureClass.GONE, "Gone.", 410))
 

@@ -1,4 +1,4 @@
-"""OPML as other readers write it, as we write it, and as somebody writes it who means harm."""
+"""OPML as other readers write it, as we write it, and as an attacker writes it."""
 
 import gzip
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""An import is finished by the stage, whoever left it."""
+"""The importing stage finishes interrupted imports."""
 
 from uuid import UUID
 

@@ -45,7 +45,7 @@ def test_each_rule_adds_its_points_and_says_why(
     assert any(reason in signal.reason for signal in score.signals) if reason else score.signals == ()
 
 
-def test_approved_suggestions_speak_for_a_domain() -> None:
+def test_approved_suggestions_lower_the_spam_score_of_a_domain() -> None:
     known = spam_score("harbour.example", replace(FINE, titles=("Casino",)), replace(NEW, approved=3), NOBODY, START)
 
     assert known.points == 10

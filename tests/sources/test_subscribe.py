@@ -137,7 +137,7 @@ async def test_a_source_goes_with_its_last_reader(database: Database) -> None:
     assert left == [1, 0]
 
 
-async def test_nobody_drops_anothers_feed(database: Database) -> None:
+async def test_a_user_cannot_unsubscribe_another(database: Database) -> None:
     ada, bob = await a_reader(database), await a_reader(database, "bob@example.com")
     hers = await adds(database, ada)
 

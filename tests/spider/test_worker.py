@@ -82,7 +82,7 @@ async def test_list_pages_are_visited_again(world: World) -> None:
     assert 0 < again[0].queued <= 15
 
 
-async def test_what_stands_behind_the_fence_of_robots_is_not_asked_for(world: World) -> None:
+async def test_a_page_that_robots_txt_disallows_is_not_requested(world: World) -> None:
     await world.follow(site=world.zoo.url(VILLAGE, "/"), mode="spider", max_depth=1)
     await world.run()
 
@@ -168,7 +168,7 @@ async def test_many_who_read_one_site_at_once_spend_one_budget_and_lose_nothing(
     assert sum(one.queued for one in done) == len(await world.urls(PageKind.ARTICLE)) == 100
 
 
-async def test_a_source_that_is_no_longer_spidered_is_left_alone_until_it_is_again(world: World) -> None:
+async def test_a_source_in_feed_mode_is_not_crawled_until_its_mode_changes(world: World) -> None:
     front = world.zoo.url(VILLAGE, "/")
     source = await world.follow(site=front, mode="spider")
     await world.fetch()
@@ -188,7 +188,7 @@ async def test_a_source_that_is_no_longer_spidered_is_left_alone_until_it_is_aga
     assert alive.status is Status.PENDING
 
 
-async def test_a_pattern_that_never_ends_costs_its_page_only_and_that_is_asked_again(world: World) -> None:
+async def test_a_pattern_that_never_ends_fails_one_page_which_is_fetched_again(world: World) -> None:
     front = world.zoo.url(VILLAGE, "/")
     await world.follow(site=front, mode="spider", patterns=["^(.|a|h|[a-z])*#$"])
     await world.fetch()
@@ -205,7 +205,7 @@ async def test_a_pattern_that_never_ends_costs_its_page_only_and_that_is_asked_a
     assert found.next_fetch_at is not None
 
 
-async def test_a_list_of_no_source_is_read_as_anybodys(world: World) -> None:
+async def test_links_of_a_list_without_a_source_are_queued(world: World) -> None:
     assert (await give(world, None)).queued == 20
 
 

@@ -43,7 +43,7 @@ class Person:
         return await self.client.request(method, path, headers=headers, data=fields or None)
 
     async def register(self, email: str = "ada@example.com") -> Response:
-        """Make an account, and see the page behind the door."""
+        """Sign up. Returns the first page after it."""
         await self.open("/auth/register")
         came = await self.submit(
             "/auth/register",

@@ -12,7 +12,7 @@ Documents = Mapping[str, tuple[str, str]]
 
 
 class Newsstand:
-    """Documents by path, each with its type; `asked` tells every path that was asked for."""
+    """Documents by path, each with its type; `asked` has every path that was requested."""
 
     def __init__(self, port: int, gate: threading.Event) -> None:
         self.documents: Documents = {}

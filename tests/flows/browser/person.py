@@ -73,7 +73,7 @@ def is_refusal_of_policy(said: str) -> bool:
 
 
 def register(page: Page) -> str:
-    """Make an account that nobody else has. Returns its address."""
+    """Create a new account. Returns its email."""
     email = f"{uuid4().hex}@example.com"
     page.goto("/auth/register")
     page.get_by_label("Email").fill(email)

@@ -197,7 +197,7 @@ def read_the_original(page: Page) -> Page:
     return opened.value
 
 
-def test_a_reader_says_yes_in_place_and_their_clicks_are_told_beside_the_link(reader: Page, served: Served) -> None:
+def test_a_reader_consents_on_the_dashboard_and_clicks_are_sent_separately(reader: Page, served: Served) -> None:
     before = clicks(served)
     reader.goto("/dashboard", wait_until="networkidle")
     assert faults_of(reader) == []
@@ -216,7 +216,7 @@ def test_a_reader_says_yes_in_place_and_their_clicks_are_told_beside_the_link(re
     expect(reader.get_by_text("May we count")).to_have_count(0)
 
 
-def test_whoever_says_no_tells_nothing(reader: Page, served: Served) -> None:
+def test_clicks_of_a_reader_who_declined_are_not_sent(reader: Page, served: Served) -> None:
     told: list[str] = []
     reader.on("request", lambda request: told.append(request.url) if request.url.endswith("/click") else None)
     reader.goto("/dashboard", wait_until="networkidle")
@@ -229,7 +229,7 @@ def test_whoever_says_no_tells_nothing(reader: Page, served: Served) -> None:
     assert told == []
 
 
-def test_a_link_leads_on_when_telling_fails(reader: Page, served: Served) -> None:
+def test_a_link_works_when_sending_the_click_fails(reader: Page, served: Served) -> None:
     reader.goto("/account#analytics")
     reader.get_by_role("button", name="Allow counting").click()
     expect(reader.get_by_text("You agreed.")).to_be_visible()

@@ -79,7 +79,7 @@ def test_register_follow_read_star_search_and_log_out(page: Page, place: Place) 
     expect(page).to_have_url(re.compile("/auth/login$"))
 
 
-def test_a_feed_turns_from_pending_to_working_before_ones_eyes(at_feeds: Page) -> None:
+def test_a_feed_changes_from_pending_to_healthy_without_a_reload(at_feeds: Page) -> None:
     with open_newsstand() as stand:
         stand.documents = {"/feed.xml": ("application/rss+xml", RSS)}
         stand.gate.clear()
@@ -293,7 +293,7 @@ def test_a_question_mark_shows_the_keys_and_escape_gives_the_focus_back(at_list:
     expect(at_list.locator(".line [data-open]").first).to_be_focused()
 
 
-def test_by_keyboard_alone_from_the_door_to_an_article(page: Page, place: Place) -> None:
+def test_sign_up_to_first_article_works_by_keyboard_alone(page: Page, place: Place) -> None:
     keys = page.keyboard
     page.goto("/auth/register")
     for text in ("eve@example.com", PASSWORD, PASSWORD):

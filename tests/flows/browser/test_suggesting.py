@@ -89,7 +89,7 @@ def test_a_feed_is_suggested_approved_polled_found_and_followed(browser: Browser
         assert faults_of(boss) == []
 
 
-def test_a_refused_feed_tells_why_and_a_page_offers_its_feeds(browser: Browser, place: Place) -> None:
+def test_a_refused_suggestion_shows_why_and_a_page_offers_its_feeds(browser: Browser, place: Place) -> None:
     with open_page(browser, place) as ada:
         register(ada)
         suggest(ada, "Lobby", place.zoo.url("lobby", "/feed.xml"))

@@ -29,7 +29,7 @@ def test_nothing_is_kept_in_the_zoo_that_is_not_on_the_map():
     assert set(SITES) | set(FAULTS) <= on_the_map
 
 
-def test_every_feed_of_a_site_is_an_exhibit_or_stands_behind_a_cage():
+def test_every_feed_of_a_site_is_an_exhibit_or_has_a_fault():
     exhibited = {(exhibit.host, exhibit.path) for exhibit in EXHIBITS}
 
     for site in SITES.values():

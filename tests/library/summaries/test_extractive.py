@@ -1,4 +1,4 @@
-"""A day is told without a language model: each story once, in its own words, with links, and always alike."""
+"""A summary without a language model: each story once, in its own words, with links, and always the same."""
 
 import re
 
