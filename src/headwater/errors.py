@@ -25,7 +25,7 @@ class Invalid(HeadwaterError):
 
 class InvalidUrl(Invalid):
     def __init__(self, url: str, reason: str) -> None:
-        super().__init__(f"{url!r} is not a URL that can be followed: {reason}")
+        super().__init__(f"{url!r} is not a valid URL: {reason}")
         self.url = url
         self.reason = reason
 
@@ -75,7 +75,7 @@ class SetupCodeNeeded(Forbidden):
     """The first account of an instance that others can reach needs a code from its console."""
 
     message = (
-        "The set-up code is missing or wrong. Headwater prints it when it starts, and so does "
+        "The setup code is missing or wrong. Headwater prints it when it starts, and so does "
         "`headwater user setup-code`."
     )
 
@@ -94,7 +94,7 @@ class TooManyRequests(TooManyAttempts):
     """A user has too many requests in progress."""
 
     def __init__(self, retry_after: timedelta) -> None:
-        text = "You have too many requests in progress. Wait until some of them are answered."
+        text = "You have too many requests in progress. Wait until some of them are finished."
         super().__init__(retry_after, text=text)
 
 
@@ -141,7 +141,7 @@ class Conflict(HeadwaterError):
 
 class SourceExists(Conflict):
     def __init__(self, url: str) -> None:
-        super().__init__(f"{url} is followed already.")
+        super().__init__(f"{url} is already followed.")
 
 
 class SourceIsOff(Conflict):
@@ -153,7 +153,7 @@ class NotApproved(Conflict):
     """A pending or rejected suggestion cannot be enabled."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name} was suggested by a reader and is not approved. A moderator approves it first.")
+        super().__init__(f"{name} was suggested by a reader and is not approved. A moderator must approve it first.")
 
 
 class RetryRefused(Conflict):
@@ -181,7 +181,7 @@ class AlreadySubscribed(Conflict):
 
 class TooManyFeeds(Conflict):
     def __init__(self, most: int) -> None:
-        super().__init__(f"You follow {most:,} feeds, as many as are allowed here. Remove one first.")
+        super().__init__(f"You follow {most:,} feeds, the maximum on this server. Remove one first.")
 
 
 class FeedTaken(Conflict):
@@ -195,14 +195,14 @@ class FeedTaken(Conflict):
 
 class AlreadyDecided(Conflict):
     def __init__(self, name: str, status: str) -> None:
-        super().__init__(f"{name!r} is {status} already.")
+        super().__init__(f"{name!r} is already {status}.")
 
 
 class LastAdministrator(Conflict):
     """The last super_admin cannot be removed or demoted."""
 
     def __init__(self, email: str) -> None:
-        super().__init__(f"{email} is the only super_admin. Give another account that role first.")
+        super().__init__(f"{email} is the only super_admin. Give another user that role first.")
 
 
 class EmailTaken(Conflict):
@@ -211,20 +211,20 @@ class EmailTaken(Conflict):
 
 class TokenNameTaken(Conflict):
     def __init__(self, name: str) -> None:
-        super().__init__(f"You have a token named {name!r} already.")
+        super().__init__(f"You already have a token named {name!r}.")
 
 
 class IndexMismatch(Conflict):
     """The index of that name was not made by Headwater."""
 
     def __init__(self, index: str, differences: Sequence[str]) -> None:
-        super().__init__(f"The search index {index} is not as Headwater makes it: {'; '.join(differences)}.")
+        super().__init__(f"The search index {index} differs from what Headwater expects: {'; '.join(differences)}.")
 
 
 class PortTaken(Conflict):
     def __init__(self, host: str, port: int) -> None:
         super().__init__(
-            f"Port {port} on {host} is taken, perhaps by another Headwater. "
+            f"Port {port} on {host} is in use, perhaps by another Headwater. "
             f"Stop that one, or choose another port: --port {port + 1}, or HEADWATER_PORT={port + 1}."
         )
 
@@ -263,8 +263,8 @@ class SchemaBehind(Unavailable):
 class SchemaTooNew(Unavailable):
     def __init__(self, found: int, known: int) -> None:
         super().__init__(
-            f"The database is at migration {found}, but this version of Headwater knows only {known}. "
-            "Run the newer version that migrated it, or migrate down with that one first."
+            f"The database is at migration {found}, but this version of Headwater supports only {known}. "
+            "Run the newer version, or migrate down with it first."
         )
 
 
@@ -292,8 +292,8 @@ class RightsMissing(Unavailable):
         super().__init__(
             f"The database's roles, grants or policies are incomplete: {'; '.join(problems[:3])}"
             f"{f'; and {len(problems) - 3} more' if len(problems) > 3 else ''}. "
-            "Run `headwater migrate up` as the owner of the tables; what that login may not do, a superuser or the "
-            "owner of the role runs (docs/install.md):\n" + "\n".join(f"{line};" for line in statements)
+            "Run `headwater migrate up` as the owner of the tables. What that login may not run must be run by "
+            "a superuser or the owner of the role (docs/install.md):\n" + "\n".join(f"{line};" for line in statements)
         )
         self.problems = tuple(problems)
         self.statements = tuple(statements)
@@ -311,7 +311,7 @@ class IssuerUnavailable(Unavailable):
     """An external issuer of tokens does not answer."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name} does not answer just now. Try again in a moment.")
+        super().__init__(f"{name} does not respond. Try again in a moment.")
 
 
 class AiUnavailable(Unavailable):

@@ -210,7 +210,7 @@ def test_a_bucket_is_a_digest_of_the_email() -> None:
     assert account_bucket(EMAIL) == hashlib.sha256(EMAIL.encode()).hexdigest()[:32]
 
 
-# The set-up code, roles and scopes
+# The setup code, roles and scopes
 
 
 def test_a_set_up_code_is_two_groups_of_five_characters_made_of_its_secret() -> None:

@@ -73,7 +73,7 @@ async def test_the_page_says_how_many_feeds_are_allowed(ada: Person) -> None:
     answers = [await ada.send("POST", "/feeds", name="x", url=f"https://{n}.example/feed") for n in range(4)]
 
     assert [answer.status_code for answer in answers] == [204, 204, 204, 409]
-    assert "You follow 3 feeds, as many as are allowed here." in answers[3].text
+    assert "You follow 3 feeds, the maximum on this server." in answers[3].text
 
 
 async def test_an_import_reports_the_lines_beyond_the_limit(database: Database, clock: MovableClock) -> None:
@@ -88,7 +88,7 @@ async def test_an_import_reports_the_lines_beyond_the_limit(database: Database, 
         outcomes = await cur.fetchall()
 
     assert [outcome for outcome, _ in outcomes] == ["added"] * 3 + ["invalid"] * 2
-    assert "as many as are allowed" in outcomes[4][1]
+    assert "the maximum on this server" in outcomes[4][1]
 
 
 async def test_imports_a_day_are_limited_and_the_page_says_so(ada: Person, clock: MovableClock) -> None:

@@ -206,7 +206,7 @@ def test_a_list_is_filtered_and_read_in_pages(tmp_path: Path) -> None:
     assert [url["url"] for url in lines("list", "-q", "/1199")] == ["https://site-2.example/1199"]
     assert lines("list", "--status", "dead") == []
     assert lines("list", "--origin", "feed") == []
-    assert "No such URLs" in run("list", "--status", "dead").output
+    assert "No URLs match" in run("list", "--status", "dead").output
     assert "https://site-2" in run("list", "-q", "/1199").output
 
 

@@ -92,7 +92,7 @@ async def test_a_new_mapping_gets_a_new_index_and_the_alias_moves_there(
 
     assert done.returncode == 0, done.stderr
     assert "3 documents are queued for raw_content-v1" in done.stdout
-    assert "has left raw_content-v0, which can be deleted" in done.stdout
+    assert "no longer points to raw_content-v0, which can be deleted" in done.stdout
     assert len(stub.documents("raw_content")) == 3
 
 
@@ -136,5 +136,5 @@ async def test_stop_ends_queueing_for_a_lost_index(
     done = await headwater.run("index", "stop", "--yes")
 
     assert unasked.returncode == 2
-    assert "nothing more is queued" in done.stdout
+    assert "Nothing more is queued" in done.stdout
     assert "No search index: nothing is queued" in (await headwater.run("index", "status")).stdout

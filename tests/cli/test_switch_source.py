@@ -68,7 +68,7 @@ def test_a_source_that_was_edited_off_is_listed_as_disabled_and_enabled_as_a_who
     assert off.stdout == "Example is changed. It is disabled.\n"
     assert while_off == ("disabled", None, False, None)
     assert (table.split()[0], "never" in table, "9999" in table) == ("disabled", True, False)
-    assert on.stdout == "Example is enabled, and polled by the next Headwater that runs.\n"
+    assert on.stdout == "Example is enabled, and polled when Headwater next runs.\n"
     assert (state, reason, enabled) == ("pending", None, True)
     assert next_poll_at is not None
 

@@ -116,7 +116,7 @@ def test_a_compressed_file_is_read_and_a_damaged_one_refused(tmp_path: Path) -> 
     good = list(batches(str(tmp_path / "good.txt.gz")))
 
     assert [len(batch.lines) for batch in good] == [5_000] * 4
-    with pytest.raises(Invalid, match="what follows cannot be read"):
+    with pytest.raises(Invalid, match="the lines after it cannot be read"):
         list(batches(str(tmp_path / "bad.txt.gz")))
 
 

@@ -41,7 +41,7 @@ async def test_accounts_are_created_listed_changed_and_deleted(headwater: Headwa
     removed = headwater.run("user", "remove", "bob@example.com", "--yes")
     left = headwater.json("user", "list")
 
-    assert "There is no account yet" in nobody.stdout
+    assert "No accounts yet" in nobody.stdout
     assert "Ann@example.com can log in now, as super_admin." in first.stdout
     assert "bob@example.com can log in now, as reader." in second.stdout
     assert isinstance(came, LoggedIn)  # though addresses are to be confirmed: the operator vouches for it
@@ -156,7 +156,7 @@ async def test_the_set_up_code_is_printed_while_there_is_no_account(
     await access.register("ann@example.com", PASSWORD, remote, code=shown)
 
     assert re.fullmatch(r"[a-z2-7]{5}-[a-z2-7]{5}", shown)
-    assert "no set-up code is needed" in headwater.run("user", "setup-code").stdout
+    assert "No setup code is needed" in headwater.run("user", "setup-code").stdout
 
 
 async def test_the_operator_changes_an_email_and_the_old_one_is_notified(

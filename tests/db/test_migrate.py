@@ -82,7 +82,7 @@ async def test_a_database_newer_than_the_code_is_refused(empty_conninfo: str) ->
     async with await psycopg.AsyncConnection.connect(empty_conninfo) as conn:
         await conn.execute("INSERT INTO schema_migration (version, name, digest) VALUES (9999, '9999_future', '')")
 
-    with pytest.raises(SchemaTooNew, match="migration 9999, but this version of Headwater knows only"):
+    with pytest.raises(SchemaTooNew, match="migration 9999, but this version of Headwater supports only"):
         await migrate_up(empty_conninfo)
     with pytest.raises(SchemaTooNew):
         await migrate_down(empty_conninfo, to=0)

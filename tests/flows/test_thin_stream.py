@@ -35,7 +35,7 @@ def test_a_source_is_added_polled_listed_and_removed(headwater: Headwater, zoo: 
     assert (added.returncode, added.stderr) == (0, "")
     assert "Following The Daily" in added.stdout
     assert "25 new articles" in added.stdout
-    assert (again.returncode, "is followed already" in again.stderr) == (4, True)
+    assert (again.returncode, "is already followed" in again.stderr) == (4, True)
     assert [(source["name"], source["state"], source["article_count"]) for source in listed] == [
         ("The Daily", "working", 25)
     ]
@@ -105,7 +105,7 @@ def test_a_reader_follows_what_was_added_beside_a_running_headwater(headwater: H
         (
             ("source", "add", "https://a.example", "https://b.example", "--name", "x"),
             2,
-            "go with one URL, not with several.",
+            "can be used with one URL only.",
         ),
         (("source", "poll"), 2, "Name the sources to poll, or pass --all."),
         (("source", "poll", "https://unknown.example/"), 3, "There is no source"),

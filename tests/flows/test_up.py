@@ -69,7 +69,7 @@ def test_a_taken_port_is_said_before_anything_is_started(headwater: Headwater) -
         done = headwater.run("up", "--port", str(port))
 
     assert done.returncode == 4
-    assert f"Port {port} on 127.0.0.1 is taken" in done.stderr
+    assert f"Port {port} on 127.0.0.1 is in use" in done.stderr
     assert not (headwater.folder / "data").exists()
 
 

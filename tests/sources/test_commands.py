@@ -33,7 +33,7 @@ def test_a_site_is_followed_listed_changed_and_left(headwater: Headwater) -> Non
 
     assert added.returncode == 0, added.stderr
     assert "Following example.com (https://example.com/)." in added.stdout
-    assert "It is read by the next Headwater that runs." in added.stdout
+    assert "It is read when Headwater next runs." in added.stdout
     assert re.search(r"pending +example\.com +sitemap\+spider +0 +https://example\.com/", shown)
     assert (source["badge"], source["feed_url"], source["next_poll_at"]) == ("sitemap+spider", None, None)
     assert edited.returncode == 0, edited.stderr
@@ -47,7 +47,7 @@ def test_a_site_is_followed_listed_changed_and_left(headwater: Headwater) -> Non
     [
         ([], "A source needs the URL of a feed, a site or a sitemap."),
         (["--site", "example.com", "--selector", "title=h1["], "'h1[' is not a valid CSS selector."),
-        (["a.example", "b.example", "--site", "example.com"], "go with one URL, not with several."),
+        (["a.example", "b.example", "--site", "example.com"], "can be used with one URL only."),
     ],
     ids=["nothing", "selector", "several"],
 )

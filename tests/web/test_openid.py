@@ -235,4 +235,4 @@ async def test_an_unusable_provider_is_reported(person: Person, provider: Provid
     away = await person.open("/auth/openid")
 
     assert away.status_code == 503
-    assert "does not answer just now" in away.text
+    assert "does not respond" in away.text

@@ -152,7 +152,7 @@ async def test_a_source_is_added_and_shown(operator: Person, database: Database)
     assert added.status_code == 204
     assert page.status_code == 200
     assert "Not polled yet. Due now." in page.text
-    assert (again.status_code, "is followed already" in again.text) == (409, True)
+    assert (again.status_code, "is already followed" in again.text) == (409, True)
     assert (nothing.status_code, "needs the URL of a feed" in nothing.text) == (400, True)
     assert (wrong.status_code, "An interval must be a whole number, not &#39;soon&#39;." in wrong.text) == (
         400,

@@ -63,7 +63,7 @@ class Person:
 
 
 async def setup_code_of(database: Database) -> str:
-    """The set-up code, which the first registration from another machine needs."""
+    """The setup code, which the first registration from another machine needs."""
     async with database.as_system() as conn:
         return await current_setup_code(conn)
 

@@ -63,7 +63,7 @@ class Access:
         return self._secret
 
     def needs_setup_code(self, visitor: Visitor) -> bool:
-        """Whether this visitor needs the set-up code to make the first account."""
+        """Whether this visitor needs the setup code to make the first account."""
         return self._options.setup_code or visitor.is_remote
 
     async def register(self, email: str, password: str, visitor: Visitor, *, code: str = "") -> LogInResult:

@@ -22,16 +22,16 @@ from headwater.ids import new_id
 from headwater.types import Clock, UserId
 
 MAIL_WAITING_MAX = 10_000  # of one kind; there are never more notices than accounts
-SETUP = "setup"  # the shared secret that the set-up code is made of
+SETUP = "setup"  # the shared secret that the setup code is made of
 
 
 async def current_setup_code(conn: Connection) -> str:
-    """The set-up code of this instance, the same for all processes; made by the first caller."""
+    """The setup code of this instance, the same for all processes; made by the first caller."""
     return decide.setup_code(await tokens.shared_secret(conn, name=SETUP, value=secrets.token_bytes(32)))
 
 
 async def use_setup_code(conn: Connection, code: str | None) -> None:
-    """Check the set-up code (None: not needed) and delete it: if all accounts are deleted, a new one is made.
+    """Check the setup code (None: not needed) and delete it: if all accounts are deleted, a new one is made.
     Raises SetupCodeNeeded."""
     if code is not None:
         given, expected = decide.bare_code(code), decide.bare_code(await current_setup_code(conn))

@@ -130,7 +130,7 @@ class AccountOptions:
     registration: bool = True
     confirm_email: bool = False
     hide_accounts: bool = False  # no 409 on registration either
-    setup_code: bool = False  # whether the first account needs the set-up code from every visitor, local ones too
+    setup_code: bool = False  # whether the first account needs the setup code from every visitor, local ones too
 
     @property
     def must_confirm(self) -> bool:

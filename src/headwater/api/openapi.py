@@ -45,7 +45,7 @@ ERROR_EXAMPLES = {
     403: "The token lacks the scope `write`.",
     404: API_DETAILS[404],
     408: "The rest of the request did not arrive in time.",
-    409: f"{schemas.EXAMPLE_FEED} is followed already.",
+    409: f"{schemas.EXAMPLE_FEED} is already followed.",
     413: API_DETAILS[413],
     414: "The URL is too long.",
     415: "Unsupported content type 'text/plain'.",

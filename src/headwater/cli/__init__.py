@@ -26,8 +26,7 @@ def make_app(only: str | None = None) -> typer.Typer:
     exit_codes = "\n\n".join(f"[bold]{code.value}[/] {meaning}" for code, meaning in MEANINGS.items())
     app = typer.Typer(
         name="headwater",
-        help="Follows feeds and sites, politely, and makes one clean stream of articles of them.\n\n"
-        "[bold]Example:[/] headwater up",
+        help="Polls feeds, crawls sites, and stores their articles.\n\n[bold]Example:[/] headwater up",
         epilog=f"Exit codes:\n\n{exit_codes}",
         no_args_is_help=True,
         rich_markup_mode="rich",

@@ -18,7 +18,7 @@ from headwater.runtime import Runtime, alert_options, mailer_of, utc_now
 
 alerts_app = group("List open incidents, and test that alerts arrive.", "alerts list")
 
-Past = Annotated[int, typer.Option("--past", help="How many ended incidents to list, too.", min=0, max=10_000)]
+Past = Annotated[int, typer.Option("--past", help="Also list this many resolved incidents.", min=0, max=10_000)]
 
 
 @alerts_app.command("list")
@@ -37,7 +37,7 @@ async def list_incidents(runtime: Runtime, past: Past = 0, as_json: AsJson = Fal
         exit_failed(board.open)
         return
     at = f"Last evaluated at {stamp(board.evaluated_at)}."
-    print_text(at if board.evaluated_at else "Not evaluated yet: the stage `alerting` does, where it runs.")
+    print_text(at if board.evaluated_at else "Not evaluated yet. The stage `alerting` evaluates conditions.")
     print_text("" if board.open else "No incident is open.")
     if shown := [*board.open, *board.past]:
         print_table(["began", "ended", "severity", "condition", "summary", "reported to"], map(_row, shown))

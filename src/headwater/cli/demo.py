@@ -26,7 +26,7 @@ READER = "demo@example.com"
 
 
 def demo(host: Host = None, port: Port = None) -> None:
-    """Run Headwater with a synthetic web of good and bad feeds, on this machine alone. Ctrl-C ends it.
+    """Run Headwater with a synthetic web of good and bad feeds, on this machine alone. Ctrl-C stops it.
 
     Example: headwater demo --port 8080
     """
@@ -48,9 +48,9 @@ async def _demo(settings: Settings, listener: socket.socket) -> None:
             password = await _make_reader(runtime, zoo)
             print_text(
                 f"{len(EXHIBITS)} feeds of a synthetic web are followed; about half of them fail on purpose.\n"
-                "So are a site that has only sitemaps, and one that has neither feed nor sitemap.\n"
+                "A site with only sitemaps and one with neither feed nor sitemap are followed too.\n"
                 "Their pages are fetched and extracted: search their full text for a word, such as lighthouse.\n"
-                f"Open {address_of(listener)} (Ctrl-C ends it)\n"
+                f"Open {address_of(listener)} (Ctrl-C stops it)\n"
                 f"Log in as {READER} with the password {password}"
             )
             await serve_pages(runtime, listener, stop, every_stage(runtime.tools))

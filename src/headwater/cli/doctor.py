@@ -81,7 +81,7 @@ async def _explain(settings: Settings, error: errors.HeadwaterError) -> Finding:
     match error:
         case errors.RightsMissing():
             detail = "roles, grants or policies are incomplete: " + "; ".join(error.problems)
-            fix = "Run `headwater migrate up`; what that login may not do, a superuser runs: "
+            fix = "Run `headwater migrate up`; a superuser must run what that login may not: "
             fix += " ".join(f"{statement};" for statement in error.statements)
         case errors.SchemaBehind():
             fix = "Run `headwater migrate up`."
@@ -92,7 +92,7 @@ async def _explain(settings: Settings, error: errors.HeadwaterError) -> Finding:
             fix = "Export your feeds as OPML with that version, then use an empty database and import the file."
         case errors.DatabaseUnavailable() if settings.database_url:
             found = await diagnose(settings.database_url.get_secret_value())
-            detail, fix = (found.problem, found.fix) if found else (detail, "It answers again: run this once more.")
+            detail, fix = (found.problem, found.fix) if found else (detail, "It responds now. Run this command again.")
         case _ if settings.database_url:
             fix = "Check DATABASE_URL."
         case _:
@@ -134,7 +134,7 @@ def _port(settings: Settings) -> Finding:
         if _is_headwater(settings.host, settings.port):
             return _finding("port", f"{where} is served by a running Headwater")
         fix = "Stop that program, or choose another port with HEADWATER_PORT."
-        return _finding("port", f"{where} is taken by a program that is not Headwater", where, fix)
+        return _finding("port", f"{where} is used by another program", where, fix)
     except errors.Invalid as error:
         return _finding("port", str(error), error, "Choose others with HEADWATER_HOST and HEADWATER_PORT.")
     return _finding("port", f"{where} is free")

@@ -74,7 +74,7 @@ def import_file(
     source: OfSource = None,
     priority: Priority = None,
     file_format: Annotated[
-        Format, typer.Option("--format", help="Its format.", show_default="by its name, or its first line")
+        Format, typer.Option("--format", help="Format of the file.", show_default="by its name, or its first line")
     ] = Format.AUTO,
     from_line: Annotated[int, typer.Option(help="The first line to import.", min=1)] = 1,
     lenient: Annotated[bool, typer.Option("--lenient", help="Exit with 0 even when lines are invalid.")] = False,
@@ -112,7 +112,7 @@ async def list_urls(
     status: Annotated[Status | None, typer.Option(help="Only URLs of this status.")] = None,
     source: OfSource = None,
     host: OnHost = None,
-    origin: Annotated[Origin | None, typer.Option(help="Only URLs found by this.")] = None,
+    origin: Annotated[Origin | None, typer.Option(help="Only URLs of this origin.")] = None,
     text: Annotated[str | None, typer.Option("--text", "-q", help="Only URLs that contain this.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of rows.", min=1)] = 20,
     as_json: AsJson = False,
@@ -132,7 +132,7 @@ async def list_urls(
     if rows:
         print_table(["status", "priority", "found", "by", "next", "url", "reason"], rows)
     elif not as_json:
-        print_text("No such URLs. `headwater frontier stats` counts all URLs.")
+        print_text("No URLs match. `headwater frontier stats` counts all URLs.")
 
 
 @frontier_app.command()
@@ -173,7 +173,7 @@ async def stats(runtime: Runtime, as_json: AsJson = False) -> None:
 async def retry(
     runtime: Runtime,
     ids: Annotated[list[UUID] | None, typer.Argument(metavar="[ID]…", help="URLs, by their ids.")] = None,
-    status: Annotated[Status | None, typer.Option(help="All that are failed, or dead.")] = None,
+    status: Annotated[Status | None, typer.Option(help="All URLs with this status: failed or dead.")] = None,
     host: OnHost = None,
     source: OfSource = None,
     as_json: AsJson = False,

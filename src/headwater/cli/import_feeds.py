@@ -57,7 +57,7 @@ def list_catalogue(as_json: AsJson = False) -> None:
     """
     feeds = [line.feed for line in read_catalogue() if line.feed]
     rows = [(one.category or "", one.name, f"{one.refresh_interval_minutes} min", one.url) for one in feeds]
-    show(feeds, ["category", "name", "polled every", "feed"], rows, as_json=as_json, empty="There are none.")
+    show(feeds, ["category", "name", "polled every", "feed"], rows, as_json=as_json, empty="The catalogue is empty.")
 
 
 async def _load(runtime: Runtime, lines: Sequence[CatalogueLine], origin: str, *, as_json: bool) -> None:

@@ -67,7 +67,7 @@ async def rebuild(
         await outbox.refill(conn)
         stored = await store.count_content(conn)
     queued = f"{counted(stored, 'document is', 'documents are')} queued for {index.index}; the stage `indexing` sends"
-    moved = f" The alias has left {', '.join(left)}, which can be deleted." if left else ""
+    moved = f" The alias no longer points to {', '.join(left)}, which can be deleted." if left else ""
     print_text(f"{queued} them.{moved}")
 
 
@@ -84,7 +84,7 @@ async def check(runtime: Runtime, as_json: AsJson = False) -> None:
     found = faults(look, counts, stored)
     text = f"{look.server}, health {look.health}: {look.index} has {look.documents or 0} of {stored} documents."
     record = asdict(look) | {"stored": stored, "waiting": counts.waiting, "faults": found}
-    print_result(record, "\n".join([text, *(found or ["All is well."])]), as_json=as_json)
+    print_result(record, "\n".join([text, *(found or ["No problems found."])]), as_json=as_json)
     exit_failed(found)
 
 
@@ -94,9 +94,9 @@ def stop(yes: Yes = False) -> None:
 
     Example: headwater index stop --yes
     """
-    confirm("Empty the queue of the index, and queue nothing more?", yes=yes)
+    confirm("Empty the queue of the index and stop queueing?", yes=yes)
     dropped = counted(in_runtime(_stop), "entry was", "entries were")
-    print_text(f"{dropped} dropped, and nothing more is queued.")
+    print_text(f"{dropped} dropped. Nothing more is queued.")
 
 
 async def _stop(runtime: Runtime) -> int:
@@ -113,7 +113,7 @@ def _index(runtime: Runtime) -> SearchIndex:
 def _status(counts: OutboxCounts, lag: timedelta) -> str:
     if not counts.is_listening:
         return "No search index: nothing is queued until Headwater runs with ELASTICSEARCH_URL."
-    filling = " What was there before the index is still being queued." if counts.is_filling else ""
+    filling = " Articles older than the index are still being queued." if counts.is_filling else ""
     refused = f"{counted(counts.dead, 'document was', 'documents were')} refused.{filling}"
     if not counts.waiting:
         return f"The queue is empty, {refused}"

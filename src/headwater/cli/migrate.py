@@ -12,7 +12,7 @@ from headwater.runtime import database_server
 
 migrate_app = group("Migrate the database's schema.", "migrate up")
 
-To = Annotated[int | None, typer.Option("--to", help="Stop at this number.", min=0)]
+To = Annotated[int | None, typer.Option("--to", help="Stop at this migration.", min=0)]
 
 
 @migrate_app.command()
@@ -52,6 +52,6 @@ def status(as_json: AsJson = False) -> None:
     with database_server(load_quietly()) as server:
         states = run(migration_states(server.owner))
     known = {step.version for step in known_migrations()}
-    newer = {True: "", False: "made by a newer Headwater"}
+    newer = {True: "", False: "from a newer version of Headwater"}
     rows = [(one.name, stamp(one.applied_at, "not applied"), newer[one.version in known]) for one in states]
     show(states, ["migration", "applied", ""], rows, as_json=as_json, empty="There are no migrations.")

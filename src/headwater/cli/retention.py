@@ -21,10 +21,10 @@ from headwater.runtime import Runtime
 from headwater.timekeeping import store as clocks
 from headwater.timekeeping.decide import DEFAULT_CLOCK_OPTIONS, clock_problem
 
-retention_app = group("See what has expired, and delete it.", "retention run --dry-run")
+retention_app = group("List expired data, and delete it.", "retention run --dry-run")
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted, and change nothing.")]
-Minutes = Annotated[float, typer.Option(help="Stop after this time; the next run goes on.", min=0.01, max=1440)]
+Minutes = Annotated[float, typer.Option(help="Stop after this time; the next run continues.", min=0.01, max=1440)]
 Confirm = Annotated[
     bool, typer.Option("--confirm", help="Confirm that this machine's clock is right, though far from the last run.")
 ]
@@ -50,7 +50,7 @@ async def run_now(
     report = await _run(runtime, timedelta(minutes=minutes), is_quiet=as_json)
     lines = _deleted(report, "is", "are")
     if not report.is_done:
-        lines.append(f"More is left, since {report.left}; the next run continues.")
+        lines.append(f"Not finished: {report.left}. The next run continues.")
     print_result(report, "\n".join(lines or ["Nothing has expired."]), as_json=as_json)
 
 

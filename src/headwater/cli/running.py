@@ -96,7 +96,7 @@ async def poll_now(runtime: Runtime, sources: Sequence[Source]) -> list[PollRepo
             running = [polls.create_task(poll(source)) for source in sources]
     for source, done in zip(sources, running, strict=True):
         if done.result() is None:
-            print_error(f"{source.address} was not polled: its host was busy all the time.")
+            print_error(f"{source.address} was not polled: its host stayed busy.")
     return [report for done in running if (report := done.result()) is not None]
 
 

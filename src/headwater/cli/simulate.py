@@ -20,7 +20,7 @@ from headwater_lab.simulation.world import World, mix_named
 
 Feeds = Annotated[int, typer.Option(help="How many feeds.", min=100, max=1_000_000)]
 Days = Annotated[int, typer.Option(help="How many days.", min=2, max=400)]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same world.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same simulation.")]
 Kind = Annotated[str, typer.Option("--world", metavar="mixed|news|blogs", help="What kind of feeds there are.")]
 
 

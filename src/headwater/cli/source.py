@@ -48,7 +48,7 @@ _SITE_OPTIONS = {
         str, "How articles are found: feed (feed and sitemaps), spider (following links), both.",
         show_default="both for a site alone, else feed",
     ),
-    "pattern": _option(list[str], "URLs of articles among the links; may be repeated.", metavar="REGEX"),
+    "pattern": _option(list[str], "Links that match are articles; may be repeated.", metavar="REGEX"),
     "selector": _option(
         list[str], f"Selector of a part of its pages ({', '.join(SELECTED)}), such as title=h1; may be repeated.",
         metavar="PART=CSS",
@@ -79,7 +79,7 @@ async def add(
     overrides: SourceOverrides,
     urls: Annotated[list[str] | None, typer.Argument(metavar="[URL]…", help="URLs of feeds.")] = None,
     name: Annotated[str | None, typer.Option(help="Its name.", show_default="its title or host")] = None,
-    later: Annotated[bool, typer.Option("--later", help="Leave the first poll to a running Headwater.")] = False,
+    later: Annotated[bool, typer.Option("--later", help="Do not poll now; a running Headwater does.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Follow feeds, and poll each of them at once; or a site without a feed, by its sitemaps and links.
@@ -89,7 +89,7 @@ async def add(
     Example: headwater source add --site https://example.com/ --pattern '/news/\\d{4}/' --selector body=article
     """
     if len(urls or ()) > 1 and (name, overrides.site, overrides.sitemap) != (None, None, None):
-        raise Invalid("--name, --site and --sitemap go with one URL, not with several.")
+        raise Invalid("--name, --site and --sitemap can be used with one URL only.")
     now = runtime.tools.clock()
     async with runtime.database.as_system() as conn:
         wanted = [Changes(name=name, feed_url=url, overrides=overrides) for url in urls or [None]]
@@ -105,7 +105,7 @@ async def add(
     for source in added:
         report = reports.get(source.id)
         print_text(f"Following {source.name} ({source.address}).")
-        print_text(_sentence(report) if report else f"It is {_read(source)} by the next Headwater that runs.")
+        print_text(_sentence(report) if report else f"It is {_read(source)} when Headwater next runs.")
 
 
 @source_app.command("list")
@@ -144,7 +144,7 @@ async def poll(
         sources = [await follow.find(conn, one) for one in wanted] if wanted else await sources_store.list_all(conn)
     for source in sources if wanted else ():
         if source.feed_url is None:
-            raise Invalid(f"{source.name} has no feed to poll; a running Headwater reads its pages.")
+            raise Invalid(f"{source.name} has no feed to poll; a running Headwater fetches its pages.")
         if not source.enabled:
             raise Invalid(f"{source.name} is disabled; `headwater source enable {source.id}` enables it.")
     reports = await poll_now(runtime, [source for source in sources if source.feed_url and source.enabled])
@@ -210,7 +210,7 @@ async def enable(runtime: Runtime, wanted: Wanted) -> None:
     Example: headwater source enable https://example.com/feed.xml
     """
     source, _ = await _operate(runtime, wanted, operate.enable_whole)
-    print_text(f"{source.name} is enabled, and {_read(source)} by the next Headwater that runs.")
+    print_text(f"{source.name} is enabled, and {_read(source)} when Headwater next runs.")
 
 
 @source_app.command()

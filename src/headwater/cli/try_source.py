@@ -81,7 +81,7 @@ async def _compared(
 def _print(compared: Comparison) -> None:
     if compared.selectors == NO_SELECTORS:
         of = f"{compared.source} has no selectors" if compared.source else "No source is followed on this host"
-        print_text(f"{of}: this is what extraction finds without any.\n")
+        print_text(f"{of}: extraction without selectors finds this.\n")
         print_table(["field", "from", "value"], field_rows(compared.without))
     else:
         print_text(f"With the selectors of {compared.source}:\n" if compared.source else "With the selectors given:\n")

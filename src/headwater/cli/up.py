@@ -99,7 +99,7 @@ async def _print_first_steps(runtime: Runtime) -> None:
         code = "" if listens_on_loopback_only(runtime.settings) else await current_setup_code(conn)
     print_text("First, open it and register: the first account becomes the administrator.")
     if code:
-        print_text(f"The registration page asks for this set-up code: {code}")
+        print_text(f"The registration page asks for this setup code: {code}")
     print_text(f"Then add feeds there, or here: {own_command()} source add https://example.com/feed.xml")
 
 
@@ -124,7 +124,7 @@ def _health_listener(settings: Settings) -> Iterator[socket.socket | None]:
         listener = listen(settings.host, settings.work_port)
     except PortTaken as error:
         raise Conflict(
-            f"Port {settings.work_port} on {settings.host} is taken, perhaps by another `headwater work`. "
+            f"Port {settings.work_port} on {settings.host} is in use, perhaps by another `headwater work`. "
             "Stop that program, or choose another port with HEADWATER_WORK_PORT."
         ) from error
     with listener:
@@ -137,7 +137,7 @@ async def _work(settings: Settings, stages: Sequence[str], listener: socket.sock
             names = stages or every_stage(runtime.tools)
             if missing := [name for name in names if name not in every_stage(runtime.tools)]:
                 raise Invalid(f"The stage {missing[0]!r} has no search index: set ELASTICSEARCH_URL.")
-            print_text(f"Headwater works on {', '.join(names)} (Ctrl-C stops it)")
+            print_text(f"Headwater runs the stages {', '.join(names)} (Ctrl-C stops it)")
             async with watched_tasks(runtime) as tasks:
                 tasks.create_task(run_stages(runtime.tools, names, stop, settings.drain_timeout))
                 if listener is not None:

@@ -107,7 +107,7 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, str | None]]:
             if text:
                 yield number, text
     except (OSError, EOFError) as error:  # a disk error, a truncated or damaged gzip file
-        raise Invalid(f"Line {number + 1} and what follows cannot be read: {error}.") from error
+        raise Invalid(f"Line {number + 1} and the lines after it cannot be read: {error}.") from error
 
 
 def _chosen(name: str, first: str) -> Format:

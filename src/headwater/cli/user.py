@@ -52,7 +52,7 @@ async def list_(runtime: Runtime, as_json: AsJson = False) -> None:
     """
     async with runtime.database.as_system() as conn:
         users = await users_store.list_all(conn)
-    none = "There is no account yet. The first user who registers becomes the administrator."
+    none = "No accounts yet. The first user who registers becomes the administrator."
     rows = [(one.email, one.role, f"{one.created_at:%Y-%m-%d}", "yes" if one.confirmed_at else "no") for one in users]
     show(users, ["email", "role", "since", "confirmed"], rows, as_json=as_json, empty=none)
 
@@ -110,7 +110,7 @@ async def show_setup_code(runtime: Runtime) -> None:
     """
     async with runtime.database.as_system() as conn:
         code = "" if await users_store.has_any(conn) else await changes.current_setup_code(conn)
-    print_text(code or "There are accounts already: no set-up code is needed.")
+    print_text(code or "No setup code is needed: there are accounts.")
 
 
 @user_app.command()
@@ -120,9 +120,9 @@ def remove(email: Email, yes: Yes = False) -> None:
     Example: headwater user remove bob@example.com --yes
     """
     user = in_runtime(lambda runtime: _find(runtime, email))
-    confirm(f"Delete {user.email} and all its rows?", yes=yes)
+    confirm(f"Delete {user.email} and all data of this account?", yes=yes)
     in_runtime(lambda runtime: _remove(runtime, email))
-    print_text(f"{user.email} is deleted, with all its rows.")
+    print_text(f"{user.email} is deleted, with all data of the account.")
 
 
 async def _find(runtime: Runtime, email: str) -> User:

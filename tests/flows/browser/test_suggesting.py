@@ -100,5 +100,5 @@ def test_a_refused_suggestion_shows_why_and_a_page_offers_its_feeds(browser: Bro
         expect(ada.locator("#suggested .badge").first).to_have_text("In review")
         suggest(ada, "Zoo Daily", place.zoo.url("daily", "/feed.xml"))
         expect(ada.locator("#suggest-errors .problem")).to_contain_text("Subscribe to it instead")
-        ada.get_by_role("link", name="Show it").click()
+        ada.get_by_role("link", name="Show existing feed").click()
         expect(ada.get_by_role("button", name="Follow Zoo Daily")).to_be_visible()
