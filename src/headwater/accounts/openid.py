@@ -35,7 +35,7 @@ WITHIN = timedelta(seconds=10)
 MAX_BYTES = 500_000
 CODE_MAX = 4_000
 URL_MAX = 2_000
-FAILED = "Logging in there did not work. Try again."
+FAILED = "Login with the provider failed. Try again."
 
 
 @dataclass(frozen=True, slots=True)
