@@ -74,10 +74,7 @@ class RegistrationClosed(Forbidden):
 class SetupCodeNeeded(Forbidden):
     """The first account of an instance that others can reach needs a code from its console."""
 
-    message = (
-        "The setup code is missing or wrong. Headwater prints it when it starts, and so does "
-        "`headwater user setup-code`."
-    )
+    message = "The setup code is missing or wrong. `headwater user setup-code` prints it, and Headwater when it starts."
 
 
 class TooManyAttempts(HeadwaterError):
@@ -254,10 +251,8 @@ class EmbeddedServerFailed(Unavailable):
 
 class SchemaBehind(Unavailable):
     def __init__(self, found: int, wanted: int) -> None:
-        super().__init__(
-            f"The database is at migration {found}, this version of Headwater needs {wanted}. "
-            "Run `headwater migrate up`."
-        )
+        text = f"The database is at migration {found}, this version of Headwater needs {wanted}."
+        super().__init__(f"{text} Run `headwater migrate up`.")
 
 
 class SchemaTooNew(Unavailable):

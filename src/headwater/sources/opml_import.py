@@ -1,6 +1,5 @@
-"""Imports of OPML files: a row for each line, then a subscription for each valid line, with the outcome beside it. A
-line is one short transaction, and any number of processes may work on one import: the background task of the upload,
-each view of the progress page, and the importing stage. So an import survives a closed tab, an outage and a restart."""
+"""Imports of OPML files: a row and then a subscription for each line, one short transaction each. The upload's task,
+the progress page and the importing stage may all work on one import, so that it survives outages and restarts."""
 
 import asyncio
 import time

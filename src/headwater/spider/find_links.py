@@ -1,5 +1,4 @@
-"""The links of a page by kind, in the sandbox. Pure. `rel=nofollow` on a link, or nofollow in the page's `meta`
-element, is respected."""
+"""The links of a page by kind, in the sandbox. Pure. Respects nofollow, on a link and in the page's `meta` element."""
 
 import re
 from collections.abc import Iterator, Sequence
