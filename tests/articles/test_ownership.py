@@ -18,6 +18,7 @@ from headwater.library.search import search
 from headwater.library.store import lists as lists_store
 from headwater.library.store import marks, matches, subscriptions
 from headwater.library.types import ArticleFull, ArticleLine, ArticlesQuery, Shelf
+from headwater.polling.read import read_feed
 from headwater.types import SourceId, UserId
 from headwater.urls import url_key
 from tests.builders import a_source, an_article
@@ -42,7 +43,7 @@ class World:
     async def lists(self, feed: str, article: NewArticle, *, site: str | None = None) -> None:
         self.now += HOUR
         await see_all_users(self.conn)
-        listed = ListedEntry(self.sources[feed], article, site or FEEDS[feed])
+        listed = ListedEntry(self.sources[feed], article, FEEDS[feed] if site is None else site)
         await records.keep(self.conn, seen_at=self.now, listed=[listed])
 
     async def reads_page(self, article: NewArticle) -> None:
@@ -333,3 +334,31 @@ async def test_each_reader_sees_their_feed_s_text_in_any_order_of_polls(
         for word in set(title.values()):
             mine = title.get("shared" if "shared" in title else "own")
             assert await world.finds("own", word) == ("own" in place and word == mine)
+
+
+@pytest.mark.parametrize("key", ["?token=s3cret", "/8c1f6a5b4d3e2f1a0b9c8d7e/feed.xml"])
+@pytest.mark.parametrize("reader", ["own", "hostile"])
+async def test_what_a_feed_with_a_key_in_its_url_says_is_shown_only_to_its_subscribers(
+    world: World, key: str, reader: str
+) -> None:
+    private = f"https://victim.example/feed{key}"
+    source = await a_source(world.conn, url=private)
+    await subscriptions.add(
+        world.conn, subscription_id=new_id(), user_id=world.readers["second"], source_id=source.id, name="private",
+        category=None, now=START,
+    )  # fmt: skip
+    world.sources["private"] = source.id
+    item = f"<item><link>{URL}</link><title>Paid title</title><description>Paid text</description></item>"
+    body = f"<rss version='2.0'><channel>{item}</channel></rss>".encode()
+    read = read_feed(body, url=private, feed_url=private, content_type=None, max_entries=10)
+    listed = an_article(URL, title="Listed", is_own=reader == "own")
+
+    await world.lists("private", read.entries[0], site=read.site)
+    await world.lists(reader, listed)
+    await world.lists("private", read.entries[0], site=read.site)
+
+    other, subscriber = await world.opens(reader), await world.opens("second")
+    assert (other.title, other.html) == ("Listed", None)
+    assert await world.finds(reader, "paid") == 0
+    assert (subscriber.title, subscriber.html) == ("Paid title", "Paid text")
+    assert await world.finds("second", "paid") == 1
