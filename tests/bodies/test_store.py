@@ -172,3 +172,15 @@ async def test_sources_are_backlogged_while_their_owner_has_much_to_be_read(conn
     assert await store.list_backlogged(conn, source_ids=both, after=START + 6 * SECOND) == set()
     await store.done(conn, bodies=await claim(conn))
     assert await store.list_backlogged(conn, source_ids=both, after=START) == set()
+
+
+async def test_a_page_stored_by_a_clock_that_was_hours_ahead_is_read_and_delays_no_other(conn: Connection) -> None:
+    source = await a_source(conn)
+    await store.keep(conn, bodies=[a_page(source_id=source.id, fetched_at=START + timedelta(hours=2))])
+    before = await store.list_backlogged(conn, source_ids=[source.id], after=START + timedelta(minutes=30))
+
+    await store.repair_schedules(conn, now=START)
+
+    assert before == {source.id}
+    assert await store.list_backlogged(conn, source_ids=[source.id], after=START + timedelta(minutes=30)) == set()
+    assert len(await claim(conn)) == 1

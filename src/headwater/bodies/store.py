@@ -123,10 +123,11 @@ async def delete_of_source(conn: Connection, *, source_id: SourceId, limit: int)
 
 
 async def repair_schedules(conn: Connection, *, now: datetime) -> int:
-    """Make ready what waits for more than a day, as a clock that was ahead wrote it. Returns how many."""
+    """Make ready what a clock that was ahead stored, or leased for more than a day. Returns how many."""
     statement = """
         UPDATE bodies SET ready_at = %(now)s, turn_at = %(now)s, lease = NULL
-        WHERE ready_at > %(now)s::timestamptz + interval '1 day' AND ready_at < 'infinity'
+        WHERE ready_at < 'infinity'
+            AND ready_at > %(now)s::timestamptz + CASE WHEN lease IS NULL THEN interval '5 min' ELSE '1 day' END
     """
     cur = await conn.execute(statement, {"now": now})
     return cur.rowcount
