@@ -350,7 +350,7 @@ async def test_what_a_feed_with_a_key_in_its_url_says_is_shown_only_to_its_subsc
     world.sources["private"] = source.id
     item = f"<item><link>{URL}</link><title>Paid title</title><description>Paid text</description></item>"
     body = f"<rss version='2.0'><channel>{item}</channel></rss>".encode()
-    read = read_feed(body, url=private, feed_url=private, content_type=None, max_entries=10)
+    read = read_feed(body, url=private, feed_url=private, content_type=None, max_entries=10, is_private=True)
     listed = an_article(URL, title="Listed", is_own=reader == "own")
 
     await world.lists("private", read.entries[0], site=read.site)

@@ -9,7 +9,7 @@ from headwater.feeds import parse_feed
 from headwater.feeds.types import Entry, ParsedFeed
 from headwater.polling.types import PollHints, ReadFeed
 from headwater.reading.text import storable, without_markup
-from headwater.urls import masked, site_of, url_and_key, url_key
+from headwater.urls import site_of, url_and_key, url_key
 
 TITLE_WORDS = 12
 MAX_ID_BYTES = 2048  # an index entry has at most a third of a page
@@ -17,10 +17,11 @@ MAX_ID_BYTES = 2048  # an index entry has at most a third of a page
 site_of("https://example.com/")  # loads the public suffix list before the first feed
 
 
-def read_feed(body: bytes, *, url: str, feed_url: str, content_type: str | None, max_entries: int) -> ReadFeed:
-    """What is stored of the feed at `url`. Raises UnreadableBody."""
-    # A feed with a key in its URL may say what only its subscribers may read: it writes no shared record.
-    site = site_of(url) if masked(feed_url) == feed_url else ""
+def read_feed(
+    body: bytes, *, url: str, feed_url: str, content_type: str | None, max_entries: int, is_private: bool = False
+) -> ReadFeed:
+    """What is stored of the feed at `url`. A private feed writes no shared record. Raises UnreadableBody."""
+    site = "" if is_private else site_of(url)
     feed = parse_feed(body, url=url, content_type=content_type, max_entries=max_entries)
     return ReadFeed(feed.format, storable(feed.title), hints_of(feed), site, articles_of(feed, feed_url, site=site))
 

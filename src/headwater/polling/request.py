@@ -24,7 +24,7 @@ from headwater.polling.types import (
 )
 from headwater.sandbox import Overrun, Sandbox
 from headwater.types import Clock
-from headwater.urls import host_of, site_of
+from headwater.urls import host_of, masked, site_of
 
 ACCEPT = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5"
@@ -81,11 +81,14 @@ class FeedRequests:
         content_type = headers.get("Content-Type")
         if policy.strict_content_type and "xml" not in (content_type or "").lower():
             return classify_type(content_type, status)
-        url, feed_url, most = response.url, asked.feed_url, self.options.max_entries
+        feed_url, most = asked.feed_url, self.options.max_entries
+        # A user's feed with a key in its URL may say what only its subscribers may read.
+        is_private = asked.submitted_by is not None and masked(feed_url) != feed_url
         try:
             feed = await self.sandbox.run(
-                read_feed, response.body, url=url, feed_url=feed_url, content_type=content_type, max_entries=most
-            )
+                read_feed, response.body, url=response.url, feed_url=feed_url, content_type=content_type,
+                max_entries=most, is_private=is_private,
+            )  # fmt: skip
         except (UnreadableBody, Overrun) as error:
             return classify_body(error, status)
         return Polled(feed, validators, fresh_for(headers, now), moved_to(response), status=status)

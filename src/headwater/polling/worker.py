@@ -84,9 +84,7 @@ class Poller:
         self, database: Database, client: Client, sandbox: Sandbox, clock: Clock, options: PollingOptions,
         frontier_options: FrontierOptions = DEFAULT_FRONTIER, *, outage: OutageDetector | None = None,
     ) -> None:  # fmt: skip
-        self._database = database
-        self._clock = clock
-        self._options = options
+        self._database, self._clock, self._options = database, clock, options
         self._requests = FeedRequests(client, sandbox, clock, options)
         self._frontier_options = frontier_options
         self._turns = Turns(database, clock, delay=options.host_delay, lease=options.held_for)
