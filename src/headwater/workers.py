@@ -52,9 +52,7 @@ class _StageLoop:
     """One stage: claims as much work as it has free slots, and runs each item in its own task."""
 
     def __init__(self, stage: Stage[Any], stop: asyncio.Event, drain: timedelta) -> None:
-        self._stage = stage
-        self._stop = stop
-        self._drain = drain
+        self._stage, self._stop, self._drain = stage, stop, drain
         self._running: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._wait = SOON_S

@@ -50,9 +50,7 @@ class Access:
     def __init__(
         self, database: Database, clock: Clock, options: AccountOptions, *, site: str = "http://127.0.0.1:8000"
     ) -> None:
-        self._database = database
-        self._clock = clock
-        self._options = options
+        self._database, self._clock, self._options = database, clock, options
         self._site = site.rstrip("/")
         self._secret: bytes | None = None
 

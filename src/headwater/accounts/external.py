@@ -29,9 +29,7 @@ class Issuer:
     """An issuer whose tokens are accepted if their audience is ours."""
 
     def __init__(self, keys: Keys, clock: Clock, *, name: str, audience: str) -> None:
-        self.name = name
-        self._keys = keys
-        self._clock = clock
+        self.name, self._keys, self._clock = name, keys, clock
         self._audience = audience
 
     async def claims_of(self, token: str) -> Mapping[str, Any] | None:
@@ -72,9 +70,7 @@ class ExternalAccounts:
     """Finds the accounts of identities, and creates one if registration is open."""
 
     def __init__(self, database: Database, clock: Clock, options: AccountOptions) -> None:
-        self._database = database
-        self._clock = clock
-        self._options = options
+        self._database, self._clock, self._options = database, clock, options
 
     async def account_of(self, identity: Identity, *, may_be_first: bool) -> User:
         """The account of an identity. Raises Forbidden, RegistrationClosed, EmailTaken. `may_be_first`: whether it may

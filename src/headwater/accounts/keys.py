@@ -46,9 +46,7 @@ class PublishedKeys:
     """Keys at a URL: requested when they are first needed, when they are old, and when one is missing."""
 
     def __init__(self, client: Client, url: str, clock: Clock) -> None:
-        self._client = client
-        self.url = url
-        self._clock = clock
+        self._client, self.url, self._clock = client, url, clock
         self._keys: dict[str | None, Key] = {}
         self._asked_at: datetime | None = None
         self._asking: asyncio.Task[None] | None = None

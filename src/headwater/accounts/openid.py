@@ -74,9 +74,7 @@ class _Provider:
 class OpenId:
     def __init__(self, client: Client, clock: Clock, options: OpenIdOptions) -> None:
         self.name = urlsplit(options.issuer).hostname or options.issuer
-        self._client = client
-        self._clock = clock
-        self._options = options
+        self._client, self._clock, self._options = client, clock, options
         self._keys: PublishedKeys | None = None
         self._found: _Provider | None = None
         self._found_at: datetime | None = None

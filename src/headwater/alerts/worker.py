@@ -33,9 +33,7 @@ class Alerter:
     concurrency = 2
 
     def __init__(self, database: Database, mailer: Mailer, clock: Clock, options: AlertOptions) -> None:
-        self._database = database
-        self._mailer = mailer
-        self._clock = clock
+        self._database, self._mailer, self._clock = database, mailer, clock
         self._options = options
         self._claim_at: datetime | None = None
         self._evaluated_at: datetime | None = None

@@ -47,9 +47,7 @@ class RequestLimiter:
     def __init__(
         self, *, concurrent: int = CONCURRENT, waiting_max: int = WAITING_MAX, longest_wait: timedelta = LONGEST_WAIT
     ) -> None:
-        self._concurrent = concurrent
-        self._waiting_max = waiting_max
-        self._longest_wait = longest_wait
+        self._concurrent, self._waiting_max, self._longest_wait = concurrent, waiting_max, longest_wait
         self._queues: WeakValueDictionary[UserId, _UserQueue] = WeakValueDictionary()
 
     async def acquire(self, user_id: UserId) -> ExitStack:
@@ -74,9 +72,7 @@ class SessionMiddleware:
     """Middleware: finds the session, renews an expired access token, and limits concurrent requests per user."""
 
     def __init__(self, app: ASGIApp, access: Access, clock: Clock, limiter: RequestLimiter) -> None:
-        self._app = app
-        self._access = access
-        self._clock = clock
+        self._app, self._access, self._clock = app, access, clock
         self._limiter = limiter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -58,9 +58,7 @@ class Extractor:
     def __init__(
         self, database: Database, sandbox: Sandbox, clock: Clock, options: ExtractionOptions, frontier: FrontierOptions
     ) -> None:
-        self._database = database
-        self._sandbox = sandbox
-        self._clock = clock
+        self._database, self._sandbox, self._clock = database, sandbox, clock
         self._frontier_options = frontier
         self._waiting = BodyQueue(database, clock, PageKind.ARTICLE, options.lease)
         self._batch = WriteBatch[_ReadPage, ExtractionReport](self._write, most=WRITTEN_AT_ONCE)

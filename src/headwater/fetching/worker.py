@@ -56,11 +56,8 @@ class Fetcher:
         self, database: Database, client: Client, clock: Clock, options: FetchingOptions,
         frontier_options: FrontierOptions, *, outage: OutageDetector | None = None,
     ) -> None:  # fmt: skip
-        self._database = database
-        self._client = client
-        self._clock = clock
-        self._options = options
-        self._frontier_options = frontier_options
+        self._database, self._client, self._clock = database, client, clock
+        self._options, self._frontier_options = options, frontier_options
         self._batch = WriteBatch[TurnResult, TurnResult](self._write, most=WRITTEN_AT_ONCE)
         self._drain = Drain()
         self._outage = outage or OutageDetector()

@@ -44,9 +44,7 @@ class Turn:
     """The host that is held now; then the next, and so on."""
 
     def __init__(self, turns: "Turns", wait: timedelta, own: OwnHost | None, check: Check | None) -> None:
-        self._turns = turns
-        self._wait = wait
-        self._own = own
+        self._turns, self._wait, self._own = turns, wait, own
         self._check = check
         self._lease = own.lease if own else new_id()
         self._held: HeldHost | None = None

@@ -21,9 +21,7 @@ class FetchError(Exception):
 
     def __init__(self, url: str, kind: FetchFailure, detail: str, *, by_name: bool = False) -> None:
         super().__init__(f"{url}: {detail}")
-        self.url = url
-        self.kind = kind
-        self.detail = detail
+        self.url, self.kind, self.detail = url, kind, detail
         self.by_name = by_name
 
 

@@ -45,9 +45,7 @@ class Indexer:
     name = "indexing"
 
     def __init__(self, database: Database, index: SearchIndex, clock: Clock, options: IndexOptions) -> None:
-        self._database = database
-        self._index = index
-        self._clock = clock
+        self._database, self._index, self._clock = database, index, clock
         self._options = options
         self._is_ready = False
         self._failures = 0

@@ -29,9 +29,7 @@ class Remover:
     concurrency = 2
 
     def __init__(self, database: Database, clock: Clock, *, rows_at_once: int = ROWS_AT_ONCE) -> None:
-        self._database = database
-        self._clock = clock
-        self._rows_at_once = rows_at_once
+        self._database, self._clock, self._rows_at_once = database, clock, rows_at_once
         self._sweep_at = 0.0
         self._is_draining = False
 

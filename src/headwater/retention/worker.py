@@ -63,9 +63,7 @@ class Retainer:
     concurrency = 1
 
     def __init__(self, database: Database, clock: Clock, options: RetentionOptions) -> None:
-        self._database = database
-        self._clock = clock
-        self._options = options
+        self._database, self._clock, self._options = database, clock, options
         kinds = (RetainedKind.EVENTS, RetainedKind.POLLS, RetainedKind.CLICKS)
         self._kept = dict(zip(kinds, (options.events, options.polls, options.clicks), strict=True))
         self._months_until: date | None = None

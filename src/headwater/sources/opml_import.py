@@ -95,9 +95,10 @@ class Importer:
             try:
                 with unavailable():
                     async with conn.transaction():
-                        given = {"name": line.name, "url": line.url, "category": line.category}
-                        most = self.quotas.subscriptions
-                        await add_feed(conn, user_id=user_id, **given, now=self.clock(), most=most)
+                        await add_feed(
+                            conn, user_id=user_id, name=line.name, url=line.url, category=line.category,
+                            now=self.clock(), most=self.quotas.subscriptions,
+                        )  # fmt: skip
             except AlreadySubscribed:
                 return LineOutcome.FOLLOWED, ""
             except Unavailable:

@@ -31,9 +31,7 @@ class MailSender:
     concurrency = 2
 
     def __init__(self, database: Database, mailer: Mailer, clock: Clock, *, link_lifetime: timedelta) -> None:
-        self._database = database
-        self._mailer = mailer
-        self._clock = clock
+        self._database, self._mailer, self._clock = database, mailer, clock
         self._link_lifetime = link_lifetime
 
     async def claim(self, limit: int) -> Sequence[QueuedMail]:

@@ -41,9 +41,7 @@ PROMPT = (files("headwater.library.summaries") / "prompt.txt").read_text(encodin
 
 class SummaryWriter:
     def __init__(self, database: Database, clock: Clock, options: SummaryOptions) -> None:
-        self._database = database
-        self._clock = clock
-        self._options = options
+        self._database, self._clock, self._options = database, clock, options
 
     async def latest(self, user_id: UserId) -> ShownSummary:
         async with self._database.as_user(user_id) as conn:
