@@ -198,7 +198,7 @@ async def test_a_feed_is_followed_once(api: AsyncClient) -> None:
     moved = await api.patch(f"{SOURCES}/{other['id']}", json={"feed_url": FEED})
 
     assert (again.status_code, moved.status_code) == (409, 409)
-    assert "followed already" in again.json()["detail"]
+    assert "already followed" in again.json()["detail"]
     assert (await shown(api, other))["feed_url"] == "https://other.example/feed"
 
 

@@ -124,7 +124,7 @@ def test_doctor_creates_no_database_and_reports_a_port_that_another_program_hold
     assert "headwater up" in found["database"]["detail"]
     assert not (open_folder / "data").exists()
     assert not found["port"]["ok"]
-    assert "not Headwater" in found["port"]["detail"]
+    assert "used by another program" in found["port"]["detail"]
     assert working.returncode == 4
     assert "HEADWATER_WORK_PORT" in working.stderr
     assert "Traceback" not in working.stderr

@@ -50,7 +50,7 @@ async def test_a_result_that_is_too_long_is_refused() -> None:
 
 
 async def test_exceptions_of_headwater_come_back_as_themselves_with_their_attributes(sandbox: Sandbox) -> None:
-    with pytest.raises(InvalidUrl, match="not a URL") as caught:
+    with pytest.raises(InvalidUrl, match="not a valid URL") as caught:
         await sandbox.run(work.raise_ours)
 
     assert (caught.value.url, caught.value.reason) == ("gopher://x", "wrong scheme")

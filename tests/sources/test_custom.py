@@ -216,7 +216,7 @@ async def test_a_decision_is_made_once_with_a_reason_and_on_something(world: Wor
         await world.approve(SourceId(uuid4()))
     await world.approve(feed.id)
     for again in (world.approve(feed.id), world.reject(feed.id)):
-        with pytest.raises(AlreadyDecided, match="'Good News' is approved already"):
+        with pytest.raises(AlreadyDecided, match="'Good News' is already approved"):
             await again
 
 

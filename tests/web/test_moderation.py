@@ -175,7 +175,7 @@ async def test_a_decision_of_another_moderator_is_reported(mo: Person, desk: Des
     nothing = await mo.send("POST", "/admin/moderation/00000000-0000-0000-0000-000000000007/approve")
 
     assert (again.status_code, nothing.status_code) == (409, 404)
-    assert "is approved already" in unescape(again.text)
+    assert "is already approved" in unescape(again.text)
 
 
 async def test_forms_work_without_scripts(mo: Person, desk: Desk) -> None:

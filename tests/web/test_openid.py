@@ -189,7 +189,7 @@ async def test_a_token_for_another_attempt_is_refused(person: Person, provider: 
     refused = await go_there_and_back(person)
 
     assert refused.status_code == 401
-    assert "did not work" in refused.text
+    assert "Login with the provider failed" in refused.text
     assert (await person.open("/dashboard")).status_code == 303
 
 
