@@ -3,18 +3,15 @@
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
-from uuid import UUID
 
 import pytest
 
-from headwater.ids import new_id
 from headwater.net import Client, Response
 from headwater.net.types import Hop
 from headwater.polling.policy import policy_named
 from headwater.polling.request import FeedRequests, moved_to
 from headwater.polling.types import Polled, PollFailed, PollOutcome
 from headwater.sandbox import Sandbox
-from headwater.types import UserId
 from tests.clock import MovableClock
 from tests.net.raw_site import a_raw_site, answer
 from tests.polling.histories import OPTIONS, a_claimed_feed
@@ -44,17 +41,17 @@ async def test_a_feed_is_read(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "user", "speaks"),
-    [("/feed", None, True), ("/feed", new_id(), True), ("/feed?key=1", None, True), ("/feed?key=1", new_id(), False)],
+    ("path", "is_system", "speaks"),
+    [("/feed", True, True), ("/feed", False, True), ("/feed?key=1", True, True), ("/feed?key=1", False, False)],
 )
 async def test_only_a_users_feed_with_a_key_in_its_url_speaks_for_no_site(
-    path: str, user: UUID | None, speaks: bool, sandbox: Sandbox
+    path: str, is_system: bool, speaks: bool, sandbox: Sandbox
 ) -> None:
     async with (
         a_raw_site({path: answer("200 OK", body=FEED)}) as site,
         Client(user_agent="Test/1", allow_loopback=True) as client,
     ):
-        feed = replace(a_claimed_feed(f"{site}{path}"), submitted_by=user and UserId(user))
+        feed = replace(a_claimed_feed(f"{site}{path}"), is_system=is_system)
         asked = await FeedRequests(client, sandbox, MovableClock(), OPTIONS).ask(feed, policy_named("default"))
 
     assert isinstance(asked.outcome, Polled)

@@ -9,6 +9,7 @@ from headwater.db import Connection
 from headwater.frontier.store import listing, queue
 from headwater.frontier.types import Origin, Submission, UrlFilter
 from headwater.outbox import store as outbox
+from headwater.polling.store.claims import find_feed
 from headwater.sources.store import sources
 from headwater.types import ArticleId, PageKind, SourceId
 from tests.builders import a_source
@@ -165,6 +166,19 @@ async def test_an_article_that_a_reader_starred_stays(conn: Connection) -> None:
 
     assert starred == [kept]
     assert await the_articles(conn) == [], "nobody has starred it any more"
+
+
+async def test_a_feed_of_a_deleted_user_that_others_follow_still_counts_as_a_users(conn: Connection) -> None:
+    source = await a_full_source(conn)
+    ada, bob = await a_full_user(conn, source), await a_user(conn, "bob@example.com")
+    await subscribe(conn, bob, source.id)
+
+    await users.remove(conn, user_id=ada)
+    await finish_removals(conn)
+
+    feed = await find_feed(conn, source_id=source.id)
+    assert feed is not None
+    assert (feed.submitted_by, feed.is_system) == (None, False)
 
 
 async def test_a_url_that_was_submitted_by_hand_stays_with_its_article(conn: Connection) -> None:

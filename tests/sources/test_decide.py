@@ -178,6 +178,25 @@ def test_a_feed_that_moves_to_another_site_keeps_its_key(feed: str, added_under:
 
 
 @pytest.mark.parametrize(
+    ("feed", "to", "takes"),
+    [
+        ("https://example.com/feed?key=1", "https://example.com/feed", False),
+        ("https://example.com/feed?key=1", "https://example.com/feed?format=rss", False),
+        ("https://example.com/f/0123456789abcdef0123456789/feed", "https://example.com/feed", False),
+        ("https://example.com/feed?key=1", "https://news.example.com/feed?key=1", True),
+        ("https://example.com/feed", "https://example.com/rss", True),
+    ],
+)
+@pytest.mark.parametrize("is_system", [False, True])
+def test_a_users_feed_that_loses_the_key_in_its_url_keeps_the_key_of_its_source(
+    feed: str, to: str, takes: bool, is_system: bool
+) -> None:
+    key = key_after_move(FeedAddress(feed, url_key(feed), is_system), to)
+
+    assert key == url_key(to if takes or is_system else feed)
+
+
+@pytest.mark.parametrize(
     ("mode", "given", "kept"),
     [
         ("spider", {"max_depth": 3}, IngestionMode.SPIDER),

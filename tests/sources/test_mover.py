@@ -136,6 +136,24 @@ async def test_articles_of_a_feed_that_moved_to_another_site_are_not_shown_to_ne
     assert victim.source_id != hostile.source_id
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_articles_of_a_feed_that_lost_the_key_in_its_url_are_shown_to_its_subscribers_only(
+    is_first: bool, database: Database
+) -> None:
+    public, private = "https://river.example/feed", "https://river.example/feed?key=0123456789abcdef"
+    ada, eve = await a_reader(database), await a_reader(database, "eve")
+    paid = await adds(database, ada, "Paid", private)
+    await lists(database, paid, 20)
+    if is_first:
+        await adds(database, eve, "Public", public)
+    await move(database, private, public)
+    if not is_first:
+        await adds(database, eve, "Public", public)
+
+    assert (await unread(database, ada), await unread(database, eve)) == (["20"], [])
+    assert await urls(database) == [public, public]
+
+
 async def test_a_feed_that_moved_to_another_site_is_polled_there_and_keeps_its_articles(database: Database) -> None:
     ada = await a_reader(database)
     feed = await adds(database, ada, "Blog", "https://blog.old/feed")

@@ -83,7 +83,7 @@ class FeedRequests:
             return classify_type(content_type, status)
         feed_url, most = asked.feed_url, self.options.max_entries
         # A user's feed with a key in its URL may say what only its subscribers may read.
-        is_private = asked.submitted_by is not None and masked(feed_url) != feed_url
+        is_private = not asked.is_system and masked(feed_url) != feed_url
         try:
             feed = await self.sandbox.run(
                 read_feed, response.body, url=response.url, feed_url=feed_url, content_type=content_type,

@@ -148,7 +148,8 @@ class ClaimedFeed:
     state: FeedState
     host_state: HostState
     host_answered_at: datetime | None = None
-    submitted_by: UserId | None = None  # who added it
+    submitted_by: UserId | None = None  # who added it, as long as they have an account
+    is_system: bool = True
     pace: Pace = NOT_SLOWED
     host_delay: timedelta = timedelta(0)  # of robots.txt and of the source
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
@@ -14,7 +15,7 @@ from headwater.polling.types import NEVER, FailureClass, Standing
 from headwater.sources.types import NAME_MAX, FeedAddress, IngestionMode, MergePair, Source, SourceOverrides
 from headwater.text import is_blank
 from headwater.types import PageKind
-from headwater.urls import complete_url, parse_url, site_of, url_key
+from headwater.urls import complete_url, masked, parse_url, site_of, url_key
 
 PATTERNS_MOST = 50
 PATTERN_LENGTH = 500
@@ -93,9 +94,16 @@ def retry_refusal(standing: Standing, now: datetime, *, is_enabled: bool) -> str
 def key_after_move(address: FeedAddress, url: str) -> bytes:
     """The key of a source whose feed has moved to this URL. Within its site, that of the new URL. At another site it
     keeps the key of the URL that it was added under: a user who adds the new URL gets a source of its own, without
-    articles of the first site."""
+    articles of the first site. So does a user's feed that loses a key in its URL: what it said was for its subscribers.
+    """
     is_within = has_own_key(address.feed_url, address.feed_url_key) and site_of(address.feed_url) == site_of(url)
-    return url_key(url) if is_within else address.feed_url_key
+    return url_key(url) if is_within and not _loses_key(address, url) else address.feed_url_key
+
+
+def _loses_key(address: FeedAddress, url: str) -> bool:
+    """Whether a URL that may contain a key differs in more than scheme and host from the one it moves to."""
+    parts = {(one.username, one.password, one.path, one.query) for one in map(urlsplit, (address.feed_url, url))}
+    return not address.is_system and masked(address.feed_url) != address.feed_url and len(parts) > 1
 
 
 def has_own_key(feed_url: str, feed_url_key: bytes) -> bool:

@@ -142,6 +142,7 @@ class FeedAddress:
 
     feed_url: str
     feed_url_key: bytes
+    is_system: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ FEED: Final = """
     min_delay_ms, last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
     disabled_at, disable_reason, disabled_until, times_disabled, feed_state.disabled_by_operator, moved_url,
     moved_since, moved_times, mean_gap, last_new_at, last_full_at, last_error, last_error_type, hinted_gap, skip_hours,
-    skip_days, edits, submitted_by
+    skip_days, edits, submitted_by, is_system
 """
 
 # Ready hosts, by the two indexes for them.

@@ -61,6 +61,7 @@ class ClaimRow(msgspec.Struct, frozen=True):
     skip_days: list[int] | None
     edits: int
     submitted_by: UserId | None
+    is_system: bool
 
 
 def claimed_feed(row: ClaimRow, host: HeldHost, lease: UUID) -> ClaimedFeed:
@@ -77,7 +78,7 @@ def claimed_feed(row: ClaimRow, host: HeldHost, lease: UUID) -> ClaimedFeed:
         feed_url=row.feed_url, host=row.host, lease=lease, edits=row.edits, policy=row.policy,
         validators=Validators(row.last_etag, row.last_modified), state=state,
         host_state=HostState(row.host, failing, _class(host.failure_class), host.paused_until, host.pauses),
-        host_answered_at=host.answered_at, submitted_by=row.submitted_by, pace=host.pace,
+        host_answered_at=host.answered_at, submitted_by=row.submitted_by, is_system=row.is_system, pace=host.pace,
         host_delay=max(host.robots_delay or NO_TIME, timedelta(milliseconds=row.min_delay_ms or 0)),
     )  # fmt: skip
 

@@ -30,7 +30,7 @@ async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId
 
 
 async def find_address(conn: Connection, *, source_id: SourceId) -> FeedAddress | None:
-    statement = "SELECT feed_url, feed_url_key FROM sources WHERE id = %(id)s AND feed_url_key IS NOT NULL"
+    statement = "SELECT feed_url, feed_url_key, is_system FROM sources WHERE id = %(id)s AND feed_url_key IS NOT NULL"
     return await fetch_one(conn, FeedAddress, statement, {"id": source_id})
 
 
