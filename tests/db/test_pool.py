@@ -1,8 +1,14 @@
 import asyncio
+import os
+import socket
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from headwater.db import Connection, Database, translate
 from headwater.errors import DatabaseUnavailable, SourceExists
@@ -129,3 +135,37 @@ async def test_a_row_that_no_index_can_hold_is_no_outage(diary: Database, connin
                 """,
                 {"id": new_id()},
             )
+
+
+@asynccontextmanager
+async def reached_by_tcp(conninfo: str) -> AsyncIterator[str]:
+    """The same database by TCP; the server of the tests listens on a Unix socket."""
+    given = conninfo_to_dict(conninfo)
+
+    async def copy(reader: StreamReader, writer: StreamWriter) -> None:
+        while data := await reader.read(65536):
+            writer.write(data)
+        writer.close()
+
+    async def connect(reader: StreamReader, writer: StreamWriter) -> None:
+        answers, questions = await asyncio.open_unix_connection(f"{given['host']}/.s.PGSQL.{given.get('port', 5432)}")
+        await asyncio.gather(copy(reader, questions), copy(answers, writer))
+
+    async with await asyncio.start_server(connect, "127.0.0.1", 0) as server:
+        yield make_conninfo(conninfo, host="127.0.0.1", port=server.sockets[0].getsockname()[1])
+
+
+@pytest.mark.parametrize(("more", "idle_s", "timeout_ms"), [("", 30, 60_000), (" keepalives_idle=7", 7, 60_000)])
+async def test_a_server_that_vanishes_without_closing_its_connections_is_noticed_within_minutes(
+    conninfo: str, more: str, idle_s: int, timeout_ms: int
+) -> None:
+    async with (
+        reached_by_tcp(conninfo) as by_tcp,
+        Database(by_tcp + more, pool_size=1, wait=timedelta(seconds=30)) as database,
+        database.transaction() as conn,
+    ):
+        with socket.socket(fileno=os.dup(conn.pgconn.socket)) as connected:
+            options = [socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT, socket.TCP_USER_TIMEOUT]
+            found = [connected.getsockopt(socket.IPPROTO_TCP, option) for option in options]
+
+    assert found == [idle_s, 10, 3, timeout_ms]

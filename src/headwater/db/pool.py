@@ -20,6 +20,8 @@ Connection = psycopg.AsyncConnection[TupleRow]
 APP_ROLE = "headwater_app"
 PERSON_ROLE = "headwater_person"
 SYSTEM_ROLE = "headwater_system"
+# A server that loses power or its network closes no connection: without these a statement waits for two hours.
+_DEAD_PEER = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
 _HINT = "Rows of users are visible only in Database.as_user or Database.as_system: see docs/architecture.md."
 
 
@@ -40,7 +42,7 @@ class Database:
             reconnect_timeout=wait.total_seconds(),
             check=AsyncConnectionPool.check_connection,
             configure=_become_app,
-            kwargs={"application_name": "headwater", "connect_timeout": 5},
+            kwargs={**_DEAD_PEER, **conninfo_to_dict(conninfo), "application_name": "headwater", "connect_timeout": 5},
         )
 
     async def __aenter__(self) -> Self:
