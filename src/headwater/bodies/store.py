@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from headwater.bodies.types import ClaimedBody, NewBody, PageSource
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
 from headwater.ids import new_id
 from headwater.types import PageKind, SourceId
+
+# Whose bodies are read in turn: those of the user who added the source, or of a source of an operator.
+_OWNER: Final = "hashtextextended(coalesce(submitted_by, sources.id)::text, 0)"
 
 
 async def keep(conn: Connection, *, bodies: Sequence[NewBody], now: datetime | None = None) -> None:
@@ -20,7 +24,7 @@ async def keep(conn: Connection, *, bodies: Sequence[NewBody], now: datetime | N
     if not bodies:
         return
     await conn.execute(
-        """
+        f"""
         WITH given AS MATERIALIZED (
             SELECT *
             FROM unnest(
@@ -30,7 +34,7 @@ async def keep(conn: Connection, *, bodies: Sequence[NewBody], now: datetime | N
             ) AS given (id, list_id, url, final_url, kind, source_id, depth, content_type, body, fetched_at)
         ), kept AS (
             SELECT given.*, coalesce(%(now)s, fetched_at) AS ready_at, sources.ingestion_mode, sources.max_depth,
-                hashtextextended(coalesce(submitted_by, sources.id)::text, 0) AS owner,
+                {_OWNER} AS owner,
                 length(given.body) * interval '2 microseconds' AS cost
             FROM given
             LEFT JOIN sources ON sources.id = given.source_id
@@ -102,11 +106,11 @@ async def oldest_ready_at(conn: Connection, *, kind: PageKind, now: datetime) ->
 
 async def list_backlogged(conn: Connection, *, source_ids: Sequence[SourceId], after: datetime) -> set[SourceId]:
     """Sources whose owner has a body waiting whose turn comes after this time."""
-    statement = """
+    statement = f"""
         SELECT id FROM sources
         WHERE id = ANY(%(ids)s::uuid[]) AND EXISTS (
             SELECT FROM bodies
-            WHERE owner = hashtextextended(coalesce(submitted_by, sources.id)::text, 0)
+            WHERE owner = {_OWNER}
                 AND kind IN ('article', 'sitemap', 'list') AND turn_at > %(after)s
         )
     """
