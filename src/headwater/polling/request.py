@@ -112,10 +112,12 @@ def moved_to(response: Response) -> str | None:
     """The new URL of the feed: the target of the permanent redirects that come first. None if they lead back to its
     site from another one: by an open redirect, that one could list articles in the name of the site."""
     first = list(takewhile(lambda hop: hop.status in PERMANENT_REDIRECTS, response.hops))
+    if not first:
+        return None
     urls = [*(hop.url for hop in response.hops), response.url][: len(first) + 1]
     sites = [site_of(url) for url in urls]
     is_detour = sites[0] == sites[-1] and len(set(sites)) > 1
-    return urls[-1] if first and not is_detour else None
+    return None if is_detour else urls[-1]
 
 
 def _storable(header: str | None) -> str | None:
