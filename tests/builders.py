@@ -10,6 +10,7 @@ from headwater.feeds.types import Entry, ParsedFeed
 from headwater.polling.types import ReadFeed
 from headwater.sources.follow import follow
 from headwater.sources.types import Source
+from headwater.types import UserId
 from headwater.urls import url_key
 from tests.clock import START
 
@@ -18,6 +19,11 @@ async def a_source(
     conn: Connection, *, url: str = "https://example.com/feed.xml", name: str | None = None, now: datetime = START
 ) -> Source:
     return await follow(conn, url=url, name=name, now=now)
+
+
+async def a_reader(database: Database, email: str = "ada@example.com") -> UserId:
+    async with database.as_system() as conn:
+        return (await add_user(conn, email, None, Role.READER, START)).id
 
 
 def an_article(

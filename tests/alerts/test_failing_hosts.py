@@ -127,8 +127,8 @@ async def test_four_critical_feeds_of_a_host_that_answers_403_are_one_incident(
         await instance.evaluate()
 
     assert [one for one in await instance.open() if one.condition is FAILING] == []
-    told = [one["status"] for body in receiver.bodies for one in body["incidents"] if one["condition"] == FAILING]
-    assert told == ["firing", "resolved"]
+    sent = [one["status"] for body in receiver.bodies for one in body["incidents"] if one["condition"] == FAILING]
+    assert sent == ["firing", "resolved"]
 
 
 async def test_a_critical_feed_behind_a_bot_challenge_is_an_incident_until_it_is_read(
@@ -276,8 +276,8 @@ async def test_the_incident_of_a_failing_feed_goes_on_when_polling_disables_the_
         assert cursor.rowcount == 1
 
     (incident,) = [one for one in await instance.open() if one.condition is LONG]
-    told = [one["status"] for body in receiver.bodies for one in body["incidents"] if one["condition"] == LONG]
-    assert told == ["firing"]
+    sent = [one["status"] for body in receiver.bodies for one in body["incidents"] if one["condition"] == LONG]
+    assert sent == ["firing"]
     assert incident.subject == str(source.id)
 
 

@@ -119,10 +119,10 @@ async def test_a_clock_that_jumps_is_an_incident_that_ends_when_it_is_right_agai
     for _ in range(12):
         await later(alerter, clock, minutes=1)
 
-    told = [one for body in receiver.bodies for one in body["incidents"] if one["condition"] == "HeadwaterClockProblem"]
-    assert [one["status"] for one in told] == ["firing", "resolved"]
-    assert "200 days ahead of the last run" in told[0]["summary"]
-    assert "headwater retention run --confirm" in told[0]["summary"]
+    sent = [one for body in receiver.bodies for one in body["incidents"] if one["condition"] == "HeadwaterClockProblem"]
+    assert [one["status"] for one in sent] == ["firing", "resolved"]
+    assert "200 days ahead of the last run" in sent[0]["summary"]
+    assert "headwater retention run --confirm" in sent[0]["summary"]
 
 
 async def test_a_clock_that_was_ahead_neither_keeps_incidents_open_nor_silences_news_of_feeds(
@@ -173,7 +173,7 @@ async def test_sent_messages_are_stored_with_their_incident(
         board = await incidents.read_board(conn, past=10)
 
     (shown,) = board.open
-    assert [(told.channel, told.kind.value, told.sent_at) for told in shown.notices] == [
+    assert [(one.channel, one.kind.value, one.sent_at) for one in shown.notices] == [
         ("mail:ann@example.com", "began", START),
         ("mail:bob@example.com", "began", START),
         ("webhook", "began", START),

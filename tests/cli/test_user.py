@@ -31,7 +31,7 @@ def access(database: Database, clock: MovableClock) -> Access:
 
 
 async def test_accounts_are_created_listed_changed_and_deleted(headwater: Headwater, access: Access) -> None:
-    nobody = headwater.run("user", "list")
+    empty = headwater.run("user", "list")
     first = headwater.run("user", "create", "Ann@example.com", "--password-stdin", typed=f"{PASSWORD}\n")
     second = headwater.run("user", "create", "bob@example.com", "--password-stdin", typed=PASSWORD)
     came = await access.log_in("ann@example.com", PASSWORD, HERE)
@@ -41,7 +41,7 @@ async def test_accounts_are_created_listed_changed_and_deleted(headwater: Headwa
     removed = headwater.run("user", "remove", "bob@example.com", "--yes")
     left = headwater.json("user", "list")
 
-    assert "No accounts yet" in nobody.stdout
+    assert "No accounts yet" in empty.stdout
     assert "Ann@example.com can log in now, as super_admin." in first.stdout
     assert "bob@example.com can log in now, as reader." in second.stdout
     assert isinstance(came, LoggedIn)  # though addresses are to be confirmed: the operator vouches for it

@@ -6,11 +6,11 @@ import pytest
 
 from headwater.accounts.quotas import Quotas
 from headwater.db import Database
-from headwater.ids import new_id
 from headwater.sources.opml_import import Importer, ImportWorker
 from headwater.sources.store import imports
 from headwater.sources.types import Import
 from headwater.types import UserId
+from tests.builders import a_reader
 from tests.clock import MovableClock
 
 pytestmark = pytest.mark.database
@@ -19,16 +19,6 @@ pytestmark = pytest.mark.database
 @pytest.fixture
 def stage(database: Database, clock: MovableClock) -> ImportWorker:
     return ImportWorker(database, clock, Quotas())
-
-
-async def a_reader(database: Database, email: str = "ada@example.com") -> UserId:
-    user_id = UserId(new_id())
-    async with database.as_system() as conn:
-        await conn.execute(
-            "INSERT INTO users (id, email, email_key) VALUES (%(id)s, %(email)s, %(email)s)",
-            {"id": user_id, "email": email},
-        )
-    return user_id
 
 
 async def an_import(database: Database, clock: MovableClock, user_id: UserId, count: int) -> UUID:

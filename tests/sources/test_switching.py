@@ -53,10 +53,10 @@ async def test_a_class_of_failure_keeps_a_feed_off_for_as_long_as_seed_000_says(
 ) -> None:
     source = await a_source(conn)
 
-    told = await disable(conn, source, reason, START)
+    shown = await disable(conn, source, reason, START)
 
     until = START + hours * HOUR
-    assert told == until
+    assert shown == until
     assert await claim(conn, until - HOUR) == []
     (probe,) = await claim(conn, until)
     assert probe.state.disabled == Disabled(START, FailureClass(reason), until, by_operator=True)
@@ -70,15 +70,15 @@ async def test_any_other_reason_holds_until_a_person_enables_the_feed(reason: st
 
     until = await disable(conn, source, f"  {reason}\n", START)
 
-    told = await health(conn, source)
+    shown = await health(conn, source)
     assert until is None
-    assert (told.feed_disabled_at, told.feed_disabled_until, told.next_poll_at) == (START, None, None)
+    assert (shown.feed_disabled_at, shown.feed_disabled_until, shown.next_poll_at) == (START, None, None)
     assert await claim(conn, START + timedelta(days=3000)) == []
 
     await enable(conn, source, START + HOUR)
 
-    told = await health(conn, source)
-    assert (told.feed_disabled_at, told.next_poll_at) == (None, START + HOUR)
+    shown = await health(conn, source)
+    assert (shown.feed_disabled_at, shown.next_poll_at) == (None, START + HOUR)
     assert len(await claim(conn, START + HOUR)) == 1
 
 
@@ -102,8 +102,8 @@ async def test_a_poll_under_way_does_not_switch_a_feed_on_again(conn: Connection
     await disable(conn, source, "by hand", START)
     await answer(conn, an_answer(feed))
 
-    told = await health(conn, source)
-    assert (told.feed_disabled_at, told.next_poll_at) == (START, None)
+    shown = await health(conn, source)
+    assert (shown.feed_disabled_at, shown.next_poll_at) == (START, None)
     assert await claim(conn, START + 2 * HOUR) == []
 
 
@@ -192,6 +192,6 @@ async def test_errors_are_forgotten_and_nothing_else(conn: Connection) -> None:
 
     await feed_schedule.clear_errors(conn, source_id=source.id)
 
-    told = await health(conn, source)
-    assert (told.consecutive_errors, told.last_error, told.last_error_type) == (0, None, None)
-    assert (told.feed_disabled_at, told.next_poll_at) == (START, START + HOUR)
+    shown = await health(conn, source)
+    assert (shown.consecutive_errors, shown.last_error, shown.last_error_type) == (0, None, None)
+    assert (shown.feed_disabled_at, shown.next_poll_at) == (START, START + HOUR)

@@ -22,7 +22,7 @@ from headwater.sources.types import IMPORTS_KEPT, Import, LineOutcome
 from headwater.types import UserId
 from headwater.web import WebOptions
 from tests.app import create_app
-from tests.builders import a_source, another_administrator
+from tests.builders import a_reader, a_source, another_administrator
 from tests.clock import START, MovableClock
 from tests.owner import as_owner, until_waiting
 from tests.removals import remove_all
@@ -75,16 +75,6 @@ async def scalar(database: Database, sql: str) -> int:
         row = await (await conn.execute(sql.encode())).fetchone()
     assert row is not None
     return row[0]
-
-
-async def a_reader(database: Database, email: str = "ada@example.com") -> UserId:
-    user_id = UserId(new_id())
-    async with database.as_system() as conn:
-        await conn.execute(
-            "INSERT INTO users (id, email, email_key) VALUES (%(id)s, %(email)s, %(email)s)",
-            {"id": user_id, "email": email},
-        )
-    return user_id
 
 
 async def how_far(database: Database, user_id: UserId, import_id: UUID) -> Import:

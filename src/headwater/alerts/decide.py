@@ -59,14 +59,14 @@ def _disabled_long(facts: Facts, limits: Thresholds) -> Iterator[HeldCondition]:
     condition, now = Condition.SYSTEM_FEED_DISABLED_LONG, facts.sample.at
     paused: list[FeedFact] = []
     for feed in facts.disabled:
-        since, off_at = feed.failing_since, feed.disabled_at
-        if off_at is not None and now - off_at > limits.disabled_for:
-            summary = f"{feed.name} has been disabled since {moment(off_at)}{_why(feed.reason)}."
-            yield HeldCondition(condition, str(feed.id), summary, off_at)
+        since, disabled_at = feed.failing_since, feed.disabled_at
+        if disabled_at is not None and now - disabled_at > limits.disabled_for:
+            summary = f"{feed.name} has been disabled since {moment(disabled_at)}{_why(feed.reason)}."
+            yield HeldCondition(condition, str(feed.id), summary, disabled_at)
         elif since is not None and now - since > limits.no_success:
             if feed.is_failing_itself:
                 yield _without_success(condition, feed, since)
-            elif off_at is None:
+            elif disabled_at is None:
                 paused.append(feed)
     yield from _paused_hosts(condition, paused, now)
 
