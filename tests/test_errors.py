@@ -16,7 +16,7 @@ from headwater.errors import HeadwaterError
 from tests.clock import START
 
 ARGUMENTS: dict[str, Any] = {
-    "url": "u", "reason": "r", "problems": ["p"], "wanted": 2, "host": "h", "port": 80, "cause": "c",
+    "url": "u", "reason": "r", "problems": ["p"], "problem": "p", "wanted": 2, "host": "h", "port": 80, "cause": "c",
     "data_dir": Path("d"), "found": 1, "known": 1, "name": "n", "index": "i", "differences": ["d"],
     "url_id": UUID(int=1), "source_id": UUID(int=1), "message": "m", "status": "s", "email": "e",
     "retry_after": timedelta(minutes=1), "until": START, "what": "w", "most": 1, "within": timedelta(days=1),
@@ -34,6 +34,10 @@ def an_error(kind: type[HeadwaterError]) -> HeadwaterError:
         return kind() if kind.message else kind("no")
     if kind is errors.InvalidFeed:
         return errors.InvalidFeed(name="n", url="u")
+    if kind is errors.InvalidView:
+        return errors.InvalidView(name="n")
+    if kind is errors.InvalidReaderRule:
+        return errors.InvalidReaderRule(name="n")
     if kind is errors.InvalidProposal:
         return errors.InvalidProposal({"url": "u"})
     if kind is errors.RightsMissing:

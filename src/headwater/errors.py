@@ -30,6 +30,10 @@ class InvalidUrl(Invalid):
         self.reason = reason
 
 
+class MatchesEverything(Invalid):
+    message = "This query matches every article. Write * if that is what you want."
+
+
 class InvalidFeed(Invalid):
     """A feed cannot be added; with a message for each invalid field."""
 
@@ -46,6 +50,36 @@ class InvalidProposal(Invalid):
         super().__init__(" ".join(problems.values()))
         self.problems = dict(problems)
         self.offers = tuple(offers)  # URL and title of each
+
+
+class QueryInvalid(Invalid):
+    """A query cannot be read. The problem is at `position`, `length` characters long; `suggestion` would replace it."""
+
+    def __init__(self, problem: str, *, position: int = 0, length: int = 0, suggestion: str = "") -> None:
+        super().__init__(f"{problem}, did you mean `{suggestion}`?" if suggestion else f"{problem}.")
+        self.position = position
+        self.length = length
+        self.suggestion = suggestion
+
+
+class InvalidView(Invalid):
+    """A view cannot be saved; with the problem of its name, and of its query with the place."""
+
+    def __init__(self, *, name: str = "", query: QueryInvalid | None = None) -> None:
+        super().__init__(" ".join(filter(None, (name, str(query) if query else ""))))
+        self.name = name
+        self.query = query
+
+
+class InvalidReaderRule(Invalid):
+    """A rule of a reader cannot be saved; with the problem of each field, and the place of that in its query."""
+
+    def __init__(self, *, name: str = "", query: QueryInvalid | None = None, tags: str = "", actions: str = "") -> None:
+        super().__init__(" ".join(filter(None, (name, str(query) if query else "", tags, actions))))
+        self.name = name
+        self.query = query
+        self.tags = tags
+        self.actions = actions
 
 
 class InvalidSettings(Invalid):
@@ -120,6 +154,23 @@ class UrlNotFound(NotFound):
         super().__init__(f"There is no URL {url_id} in the frontier.")
 
 
+class ArticleNotFound(NotFound):
+    message = "There is no such article."
+
+
+class StoryNotFound(NotFound):
+    message = "There is no such story."
+
+
+class RuleNotFound(NotFound):
+    message = "There is no such rule."
+
+
+class ChannelNotFound(NotFound):
+    def __init__(self, wanted: object) -> None:
+        super().__init__(f"There is no channel {wanted}.")
+
+
 class FeedNotFound(NotFound):
     message = "Feed not found"
 
@@ -134,6 +185,26 @@ class NoArticles(NotFound):
 
 class Conflict(HeadwaterError):
     """It conflicts with the present state."""
+
+
+class RuleExists(Conflict):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is already a rule named {name!r}.")
+
+
+class TooManyRules(Conflict):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"At most {most} rules are possible, since each article is compared with all of them.")
+
+
+class ChannelExists(Conflict):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is already a channel named {name!r}.")
+
+
+class TooManyChannels(Conflict):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"At most {most:,} channels are possible.")
 
 
 class SourceExists(Conflict):
@@ -151,6 +222,16 @@ class NotApproved(Conflict):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} was suggested by a reader and is not approved. A moderator must approve it first.")
+
+
+class NoSubscribers(Conflict):
+    """A custom source without subscribers would be deleted."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} has no subscribers, and custom sources without subscribers are deleted. Keep it as a system "
+            "source, or delete it."
+        )
 
 
 class RetryRefused(Conflict):
@@ -179,6 +260,25 @@ class AlreadySubscribed(Conflict):
 class TooManyFeeds(Conflict):
     def __init__(self, most: int) -> None:
         super().__init__(f"You follow {most:,} feeds, the maximum on this server. Remove one first.")
+
+
+class ViewNameTaken(Conflict):
+    message = "You have a view with this name."
+
+
+class TooManyViews(Conflict):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"You have {most:,} views, the maximum on this server. Delete one first.")
+
+
+class TooManyReaderRules(Conflict):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"You have {most:,} rules, the maximum on this server. Delete one first.")
+
+
+class TooManyTags(Conflict):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"An article or feed has at most {most:,} tags on this server. Remove one first.")
 
 
 class FeedTaken(Conflict):

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
@@ -61,11 +62,15 @@ def _duration(value: object) -> object:
 
 
 def read_duration(text: str) -> timedelta:
-    """A duration such as 30s. Raises InvalidSettings."""
+    """A duration such as 30s on the command line. Only 0 needs no unit: `--interval 60` could mean minutes. Raises
+    InvalidSettings."""
     try:
-        return cast("timedelta", _duration(text))
+        duration = cast("timedelta", _duration(text))
     except (ValueError, OverflowError) as error:
         raise InvalidSettings([f"{text!r} is not a duration; write it like 30s, 15m or 2h."]) from error
+    if duration and text.strip()[-1].isdigit():
+        raise InvalidSettings([f"{text!r} has no unit; write it like 30s, 15m or 2h."])
+    return duration
 
 
 def _pairs(value: object) -> object:
@@ -103,6 +108,13 @@ def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+def _host_name(value: object) -> str:
+    text = str(value).strip().lower()
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9._-]{0,252})|[0-9a-f:.]{2,45}", text):
+        raise ValueError("not a host name or address")
+    return text
+
+
 def _log_word(value: object) -> object:
     """Other programs write LOG_LEVEL=INFO or WARN, and LOG_FORMAT=text."""
     word = value.strip().lower() if isinstance(value, str) else value
@@ -114,6 +126,7 @@ Address = Annotated[str, BeforeValidator(_address)]
 HostMap = Annotated[dict[str, Address], BeforeValidator(_pairs)]
 Networks = Annotated[tuple[Annotated[str, BeforeValidator(_network)], ...], BeforeValidator(_listed)]
 Emails = Annotated[tuple[Annotated[str, _matching(r"[^\s@<>,]+@[^\s@<>,]+")], ...], BeforeValidator(_listed)]
+HostNames = Annotated[tuple[Annotated[str, BeforeValidator(_host_name)], ...], BeforeValidator(_listed)]
 Secret = Annotated[SecretStr | None, _matching(".*")]
 
 
@@ -124,6 +137,10 @@ def _time(default: str, least: str, most: str, description: str) -> Any:  # noqa
 
 def _int(default: int, least: int, most: int, description: str) -> Any:  # noqa: ANN401
     return Field(default, ge=least, le=most, description=description)
+
+
+def _amount(default: str, most: int, description: str) -> Any:  # noqa: ANN401
+    return Field(Decimal(default), ge=0, le=most, allow_inf_nan=False, description=description)
 
 
 def _text(default: str | None, pattern: str, description: str) -> Any:  # noqa: ANN401
@@ -158,6 +175,12 @@ class Settings(BaseModel):
     imports_per_day: int = _int(50, 1, 100_000, "Maximum number of OPML files one user may import in a day.")
     suggestions_per_day: int = _int(50, 1, 100_000, "Maximum public feeds one user may suggest a day; 20 an hour.")
     retries_per_hour: int = _int(30, 1, 100_000, "Maximum number of feeds one user may retry by hand in an hour.")
+    views_per_user: int = _int(100, 1, 10_000, "Maximum number of views one user may have.")
+    tags_per_article: int = _int(20, 1, 100, "Maximum number of tags of one article or feed of a user.")
+    rules_per_user: int = _int(100, 1, 10_000, "Maximum number of rules one user may have, mutes included.")
+    notifications_per_day: int = _int(
+        200, 0, 100_000, "Maximum number of articles a day of which the rules of one user notify them."
+    )
     host: str = Field("127.0.0.1", min_length=1, description="Address the web server listens on.")
     port: int = _int(8000, 0, 65535, "Port the web server listens on; 0 picks a free one.")
     work_port: int = _int(0, 0, 65535, "Port on which `headwater work` serves /metrics and health; 0: none.")
@@ -168,6 +191,8 @@ class Settings(BaseModel):
     api_rate_per_address: int = _int(
         1200, 0, 1_000_000, "API requests a minute from one address and process; 0: no limit."
     )
+    api_streams: int = _int(100, 0, 10_000, "Open streams of the API in one process.")
+    api_streams_per_user: int = _int(10, 0, 10_000, "Open streams of the API of one user in one process.")
     public_url: str = _text(
         "", r"^(https?://[^\s/?#@]+/?)?$", "Public URL of this instance, for links in emails. Empty: where it listens."
     )
@@ -260,6 +285,11 @@ class Settings(BaseModel):
     fetch_host_urls_max: int = _int(500_000, 1, 10**9, "Maximum URLs of one host found by sitemaps and links.")
     extract_processes: int = _int(2, 1, 256, "Sandbox processes that read pages and sitemaps.")
     extract_timeout: Duration = _time("20s", "100ms", "10m", "Time after which the reading of a page is killed.")
+    classify_enabled: bool = Field(True, description="Whether this process labels articles, where it runs all stages.")
+    classify_processes: int = _int(1, 1, 256, "Sandbox processes that read texts to label them; each uses 200 MB.")
+    classify_timeout: Duration = _time(
+        "10s", "100ms", "10m", "Time after which the reading of the texts of 20 articles is killed."
+    )
     sitemap_max_age: Duration = _time(
         "7d", "1h", "3650d", "Maximum age of a sitemap's page to fetch, by its last change; undated ones always are."
     )
@@ -273,10 +303,38 @@ class Settings(BaseModel):
     )
     elasticsearch_api_key: Secret = _secret("API key for it; its URL may contain a name and password instead.")
     elasticsearch_index: str = _text("raw_content", r"^[a-z][a-z0-9_-]{0,100}$", "Name of the index's alias.")
-    openrouter_api_key: Secret = _secret("API key of the service that writes summaries. Empty: this machine does.")
-    openrouter_base_url: str = _text(
-        "https://openrouter.ai/api/v1", r"^https?://\S+$", "OpenAI-compatible service that writes summaries."
+    channel_hosts: HostNames = Field(
+        (),
+        description="Redis and NATS servers of channels, and hosts of webhooks whose address is private.",
     )
+    channel_directory: Annotated[Path | None, _matching(r"/.+")] = Field(
+        None, description="Folder into which channels may write files. Empty: they write none."
+    )
+    delivering_concurrency: int = _int(4, 1, 100, "Maximum number of channels one process sends at the same time.")
+    delivering_timeout: Duration = _time("30s", "1s", "5m", "Maximum time of one request to a channel's destination.")
+    retention_deliveries: Duration = _time(
+        "7d", "1h", "3650d", "How long delivered messages can be replayed; a channel's stream goes back as far."
+    )
+    openrouter_api_key: Annotated[SecretStr | None, _matching(r"[\x21-\x7e]+")] = _secret(
+        "API key of the service that writes summaries and tags articles. Empty: this machine summarises, none tags."
+    )
+    openrouter_base_url: str = _text(
+        "https://openrouter.ai/api/v1", r"^https?://\S+$", "OpenAI-compatible service of all language models."
+    )
+    ai_monthly_budget: Decimal = _amount(
+        "500", 1_000_000, "Most that all calls to language models may cost in a calendar month (UTC), in dollars, "
+        "unless a ceiling is set for the month at /admin/ai-usage. 0: no calls.",
+    )  # fmt: skip
+    ai_price_in: Decimal = _amount(
+        "0.20", 10_000, "Price of a million tokens read, in dollars: the highest of the models in use. A call reserves "
+        "its highest cost by these prices before it is made.",
+    )  # fmt: skip
+    ai_price_out: Decimal = _amount("0.80", 10_000, "Price of a million tokens written, likewise.")
+    ai_tagging: bool = Field(
+        True, description="Whether a language model tags articles, if an API key is set. Summaries do not depend on it."
+    )
+    ai_tagging_concurrency: int = _int(4, 1, 100, "Requests for tags at the same time, in each process.")
+    ai_tagging_model: str = _text("openai/gpt-4o-mini", r"^\S{1,200}$", "Model that tags articles.")
     summary_model: str = _text("openai/gpt-4o-mini", r"^\S{1,200}$", "Model that writes summaries.")
     summary_temperature: float = Field(0.3, ge=0, le=2, description="Temperature of the model; low is steady.")
     summary_max_tokens: int = _int(1000, 100, 8000, "Longest summary, in tokens.")
@@ -322,6 +380,9 @@ class Settings(BaseModel):
     )
     alert_queue_window: Duration = _time("6h", "6s", "30d", "How long a queue may only grow before it is an incident.")
     alert_queue_least: int = _int(1_000, 1, 10**9, "Smallest queue whose growth is an incident.")
+    alert_channel_failing: Duration = _time(
+        "30m", "1m", "7d", "How long the destination of a channel may fail before there is an incident."
+    )
     alert_settle: Duration = _time(
         "10m", "0s", "7d", "How long a condition must be well before its incident ends. Meanwhile no message is sent."
     )
@@ -414,10 +475,13 @@ def _problem(location: tuple[int | str, ...], given: Mapping[str, _Given]) -> st
 # What a type alone does not say.
 _ALLOWED = {
     "openrouter_api_key": "an API key",
+    "ai_tagging_model": "the name of a model, such as openai/gpt-4o-mini",
     "summary_model": "the name of a model, such as openai/gpt-4o-mini",
     "alert_email": "a list of addresses, such as ann@example.com, bob@example.com",
     "alert_webhook_url": "a URL such as https://hooks.example.com/services/…",
     "api_token": f"a secret of {API_TOKEN_LEAST} or more letters, digits and signs",
+    "channel_directory": "an absolute path, such as /var/lib/headwater/channels",
+    "channel_hosts": "a list of names or addresses, such as redis.internal, 127.0.0.1",
     "database_url": "an address such as postgresql://user:password@host/database",
     "migration_database_url": "an address such as postgresql://owner:password@host/database",
     "elasticsearch_url": "an address such as https://user:password@host:9200",
@@ -450,7 +514,7 @@ def allowed(name: str) -> str:
         return "one of " + ", ".join(get_args(kind))
     if kind is bool:
         return "true or false"
-    if kind is int or kind is float:
+    if kind is int or kind is float or kind is Decimal:
         return f"a {'whole ' if kind is int else ''}number from {bounds['ge']} to {bounds['le']}"
     if kind is timedelta:
         return f"a duration from {show_duration(bounds['ge'])} to {show_duration(bounds['le'])}, such as 30s, 15m or 2h"

@@ -51,6 +51,12 @@ _KEY = re.compile(
     r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?:\.\w{1,5})?"
     r"|(?=[^/]*[0-9])(?=[^/]*[A-Za-z])[A-Za-z0-9_]{20,}(?:\.\w{1,5})?"
 )
+# With hyphens or dots, words are told from keys by how often letters and digits change within a part. Four random keys
+# in ten of `secrets.token_urlsafe(32)` have a hyphen; in a slug such as `iPhone15-and-COP29-news`, few parts have both.
+_PARTED = re.compile(r"(?=[^/]*[0-9])(?=[^/]*[A-Za-z])[\w.~=-]{20,}", re.ASCII)
+_RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_PART = re.compile(r"[A-Za-z0-9]+")
+_LEAST_CHANGES = 0.25  # per character
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:")
 _PATH = re.compile(r"[/\\](?![/\\][^/\\])|[.~]{1,2}(?:[/\\]|$)")  # /feed, ./feed, ~/feed; //host/feed is none
 _HOST_AND_PORT = re.compile(r"^[^/?#@\s]+:\d+(?:[/?#]|$)")
@@ -166,10 +172,20 @@ def _mask(found: re.Match[str]) -> str:
     authority, slash, path = rest.partition("/")
     host = authority.rpartition("@")
     authority = f"{MASK}@{host[2]}" if host[1] else authority
-    path = "/".join(MASK if _KEY.fullmatch(segment) else segment for segment in path.split("/"))
+    path = "/".join(MASK if _is_key(segment) else segment for segment in path.split("/"))
     pairs = [f"{name}{equals}{MASK if value else ''}" for name, equals, value in _pairs(query)]
     hidden = f"#{MASK}" if fragment else ""
     return f"{scheme}//{authority}{slash}{path}{question}{'&'.join(pairs)}{hidden}"
+
+
+def _is_key(segment: str) -> bool:
+    if _KEY.fullmatch(segment):
+        return True
+    if not _PARTED.fullmatch(segment):
+        return False
+    parts = _PART.findall(segment)
+    changes = sum(len(_RUN.findall(part)) - 1 for part in parts)
+    return changes >= _LEAST_CHANGES * sum(map(len, parts))
 
 
 def _pairs(query: str) -> list[tuple[str, str, str]]:

@@ -2,7 +2,8 @@
 
 A store is `store.py` or any module of a folder `store/`. A statement is a string known before the program runs: a
 literal, or literals and constants joined by `+` or an f-string. A constant is a name of the module or of the function
-that is assigned once. Nothing that a caller passes gets into it.
+that is assigned once. Nothing that a caller passes gets into it, except the condition of a query: an argument whose
+annotation is `SqlCondition`. Only query/sql.py makes those, of constants that are prepared here, too.
 """
 
 import ast
@@ -18,6 +19,7 @@ import pytest
 
 import headwater
 from headwater.db import Connection
+from headwater.query.sql import ARTICLE, LEAVES, LISTED_FOR_EVERYONE, LISTED_FOR_READER
 
 Locals = Mapping[str, ast.expr | None]  # the names of a function; None: not assigned exactly once
 SOURCE = Path(headwater.__file__).parent
@@ -32,7 +34,17 @@ FETCHES = {
 }  # db/query.py: which argument is SQL
 WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM|MERGE INTO)\s+(\w+)")
 # Polling disables and enables feeds; seed 000 keeps that in the sources' table.
-SHARED = {"sources": {"sources", "polling"}}
+# Each stage after extraction has its own columns of an article's state.
+# What waits for the search index is queued below channels, by extraction and labels.
+# A new password ends what an account shows without a log-in.
+SHARED = {
+    "views": {"accounts", "library/views"},
+    "notification_targets": {"accounts", "library/notifications"},
+    "channels": {"channels", "documents"},
+    "deliveries": {"channels", "documents"},
+    "sources": {"sources", "polling"},
+    "article_state": {"articles", "understanding", "understanding/tagging", "stories", "channels"},
+}
 NOT_TABLES = {"SET", "SKIP", "OF"}  # as in ON CONFLICT … DO UPDATE SET, FOR UPDATE SKIP LOCKED, FOR UPDATE OF
 
 
@@ -78,7 +90,7 @@ class Module:
 
     def _statements(self, node: ast.AST, function: str, local: Locals) -> Iterator[Statement]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            local = {**local, **locals_of(node)}
+            local = {**local, **locals_of(node), **conditions_of(node)}
             function = function if isinstance(node, ast.Lambda) else node.name
         if sql := sql_in(node):
             yield Statement(self.file, function, sql.lineno, self.text_of(sql, local))
@@ -94,6 +106,8 @@ class Module:
                 return self.constant(name)
             case ast.Name(id=name) if assigned := local[name]:
                 return self.text_of(assigned, {**local, name: None})
+            case ast.Attribute(value=ast.Name(id=name), attr=part) if assigned := local.get(f"{name}.{part}"):
+                return self.text_of(assigned)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return joined([self.text_of(left, local), self.text_of(right, local)])
             case ast.JoinedStr(values=parts):
@@ -125,6 +139,19 @@ def locals_of(function: ast.AST) -> Locals:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and len(node.targets) == 1
     }
     return {name: assigned.get(name) if times == 1 else None for name, times in bound.items()}
+
+
+def conditions_of(function: ast.AST) -> Locals:
+    """What the attributes of arguments stand for that are conditions of queries: here, one that always holds."""
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return {}
+    bound = Counter(name for child in ast.iter_child_nodes(function) for name in names_bound(child))
+    return {
+        f"{one.arg}.{part}": ast.Constant(text) if bound[one.arg] == 1 else None
+        for one in ast.walk(function.args)
+        if isinstance(one, ast.arg) and isinstance(one.annotation, ast.Name) and one.annotation.id == "SqlCondition"
+        for part, text in (("joins", ""), ("sql", "true"))
+    }
 
 
 def names_bound(node: ast.AST) -> Iterator[str]:
@@ -298,6 +325,43 @@ def test_a_statement_is_found_wherever_rows_are_fetched(call: str) -> None:
     assert [found.sql for found in written(call.format("statement=FEEDS"))] == [None]
 
 
+def test_a_statement_may_have_the_condition_of_a_query() -> None:
+    (found,) = conditional("where: SqlCondition", 'conn.execute(f"SELECT 1 {where.joins} WHERE {where.sql}")')
+
+    assert found.sql == "SELECT 1  WHERE true"
+
+
+@pytest.mark.parametrize(
+    ("argument", "line"),
+    [
+        ("where: str", "conn.execute(where.sql)"),
+        ("where", "conn.execute(where.sql)"),
+        ("where: SqlCondition", "where = other; conn.execute(where.sql)"),
+        ("where: SqlCondition", "conn.execute(where.values)"),
+    ],
+)
+def test_another_argument_is_no_condition_of_a_query(argument: str, line: str) -> None:
+    assert [found.sql for found in conditional(argument, line)] == [None]
+
+
+def conditional(argument: str, line: str) -> list[Statement]:
+    return list(Module(SOURCE / "store.py", f"async def find(conn, {argument}):\n    {line}\n").statements())
+
+
+def test_only_one_module_makes_conditions_of_queries_and_of_constants() -> None:
+    module = module_at(SOURCE / "query/sql.py")
+    parts = [
+        node
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "LeafSql"
+    ]
+
+    assert len(parts) == len(LEAVES)
+    assert [ast.unparse(part) for part in parts if module.text_of(part.args[0]) is None] == []
+    makers = [file for file in SOURCE.rglob("*.py") if "SqlCondition(" in file.read_text(encoding="utf-8")]
+    assert [file for file in makers if file != module.file] == []
+
+
 @pytest.mark.parametrize("shadow", ["COLUMNS = argument", "for COLUMNS in argument: pass", "import os as COLUMNS"])
 def test_a_local_name_hides_a_constant(shadow: str) -> None:
     assert [found.sql for found in written(f"{shadow}; conn.execute(COLUMNS)".replace(": pass;", ":"))] == [None]
@@ -350,6 +414,19 @@ async def test_a_view_is_read_only(conn: Connection) -> None:
 @pytest.mark.parametrize("statement", IN_STORES, ids=str)
 async def test_postgresql_understands(statement: Statement, conn: Connection) -> None:
     assert statement.sql is not None
+    await prepare(conn, statement.sql)
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("name", LEAVES)
+async def test_postgresql_understands_each_part_of_a_query(name: str, conn: Connection) -> None:
+    part = LEAVES[name]
+    for listed in (LISTED_FOR_READER, LISTED_FOR_EVERYONE) if LISTED_FOR_EVERYONE in part.joins else ("",):
+        joins = "".join(listed if one is LISTED_FOR_EVERYONE else one for one in part.joins)
+        await prepare(conn, f"SELECT FROM articles AS wanted {ARTICLE} {joins} WHERE ({part.sql})")
+
+
+async def prepare(conn: Connection, sql: str) -> None:
     names: list[str] = []
 
     def number(match: re.Match[str]) -> str:
@@ -357,7 +434,7 @@ async def test_postgresql_understands(statement: Statement, conn: Connection) ->
             names.append(match[1])
         return f"${names.index(match[1]) + 1}"
 
-    prepared = re.sub(r"%\((\w+)\)[sb]", number, statement.sql).replace("%%", "%")
+    prepared = re.sub(r"%\((\w+)\)[sb]", number, sql).replace("%%", "%")
 
     await conn.execute(f"PREPARE checked AS {prepared}".encode())
     await conn.execute("DEALLOCATE checked")

@@ -82,6 +82,22 @@ FILL = (
         %(start)s::timestamptz + n * interval '1 second'
     FROM generate_series(1, 20000) AS n
     """,
+    """
+    INSERT INTO article_state (article_id, classify_at)
+    SELECT md5('a' || n)::uuid, CASE WHEN mod(n, 10) = 0 THEN %(start)s::timestamptz + n * interval '1 second' END
+    FROM generate_series(1, %(articles)s) AS n
+    """,
+    """
+    INSERT INTO labels (article_id, scheme, label, method, score, version, made_at, is_shown, is_disputed)
+    SELECT md5('a' || n)::uuid, scheme, 'label', 'model', 0.5, '1', %(start)s, true, false
+    FROM generate_series(1, %(articles)s) AS n
+    CROSS JOIN unnest(ARRAY['quality', 'type']) AS scheme
+    """,
+    """
+    INSERT INTO source_reputation (source_id, due_at)
+    SELECT id, CASE WHEN id < md5('1')::uuid THEN %(start)s::timestamptz + interval '1 day' ELSE %(start)s END
+    FROM sources
+    """,
 )
 
 
@@ -101,6 +117,7 @@ TOLD = {
     "urls": ["https://example.com/a"] * ENTRIES,
     "source_ids": [an_id("1")] * ENTRIES,
     "entry_ids": ["1"] * ENTRIES,
+    "enclosures": [None] * ENTRIES,
 }
 LINKED = {
     "seen_at": START,
@@ -114,6 +131,7 @@ LINKED = {
     "published": [START] * (ENTRIES - 1),
     "own": [False] * (ENTRIES - 1),
     "urls": ["https://example.com/a"] * (ENTRIES - 1),
+    "enclosures": ['[{"url": "https://example.com/a.mp3"}]'] * (ENTRIES - 1),
 }
 HOT = {
     # folder and function: the values it is called with, and how many 8 kB pages it may touch
@@ -147,6 +165,7 @@ HOT = {
             "source_ids": [an_id(str(n)) for n in range(1, ENTRIES + 1)],
             "entry_ids": ["new"] * ENTRIES,
             "seen_at": START,
+            "classify_at": START,
         },
         2_500,
     ),
@@ -154,6 +173,23 @@ HOT = {
     "articles._renew": (TOLD, 10_000),
     "articles.link": (LINKED, 3_000),
     "articles.links._update": (LINKED, 3_000),
+    "understanding._find_due": ({"now": START + timedelta(minutes=1), "limit": 40}, 300),
+    "understanding._lease": ({"ids": TOLD["ids"], "lease": new_id(), "until": START}, 2_000),
+    "understanding.oldest_due_at": ({"now": START + timedelta(minutes=1)}, 20),
+    "understanding.read_articles": ({"ids": TOLD["ids"], "max_chars": 50_000}, 2_000),
+    "understanding.find_ours": ({"ids": TOLD["ids"], "lease": new_id()}, 500),
+    "understanding.finish": (
+        {
+            "ids": TOLD["ids"],
+            "embeddings": [b"x" * 512] * ENTRIES,
+            "unsure": [True] * ENTRIES,
+            "now": START,
+        },
+        3_000,
+    ),
+    "understanding.has_due_sources": ({"now": START}, 20),
+    "understanding.take_due_sources": ({"now": START, "limit": 20}, 200),
+    "understanding.measure_sources": ({"ids": [an_id(str(n)) for n in range(1, 21)], "newest": 100}, 1_500),
     "articles.latest": ({"limit": 50}, 1_000),
     "articles.latest_of_source": ({"source_id": UUID("c4ca4238a0b923820dcc509a6f75849b"), "limit": 50}, 100),
 }

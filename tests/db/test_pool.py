@@ -1,19 +1,20 @@
 import asyncio
 import os
+import signal
 import socket
-from asyncio import StreamReader, StreamWriter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from headwater.db import Connection, Database, translate
-from headwater.errors import DatabaseUnavailable, SourceExists
+from headwater.db import Connection, Database, RequestDatabase, time_limit, translate
+from headwater.errors import DatabaseUnavailable, QueryTimedOut, SourceExists, TooManyRequests
 from headwater.ids import new_id
 from headwater.types import UserId
+from tests.conftest import GIVEN_SERVER
+from tests.db.relay import reached_by_tcp
 
 pytestmark = pytest.mark.database
 
@@ -102,7 +103,7 @@ async def test_connections_that_were_cut_are_replaced(database: Database, connin
 async def test_no_server_is_one_clear_error_within_the_wait() -> None:
     async with Database("host=127.0.0.1 port=1 dbname=x user=x", pool_size=2, wait=timedelta(seconds=0.3)) as database:
         with pytest.raises(DatabaseUnavailable, match="The database does not answer"):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(300):
                 await database.ping()
 
 
@@ -137,27 +138,6 @@ async def test_a_row_that_no_index_can_hold_is_no_outage(diary: Database, connin
             )
 
 
-@asynccontextmanager
-async def reached_by_tcp(conninfo: str) -> AsyncIterator[str]:
-    """The same database by TCP: the embedded server listens only on a Unix socket."""
-    given = conninfo_to_dict(conninfo)
-    if not str(given["host"]).startswith("/"):
-        yield conninfo
-        return
-
-    async def copy(reader: StreamReader, writer: StreamWriter) -> None:
-        while data := await reader.read(65536):
-            writer.write(data)
-        writer.close()
-
-    async def connect(reader: StreamReader, writer: StreamWriter) -> None:
-        answers, questions = await asyncio.open_unix_connection(f"{given['host']}/.s.PGSQL.{given.get('port', 5432)}")
-        await asyncio.gather(copy(reader, questions), copy(answers, writer))
-
-    async with await asyncio.start_server(connect, "127.0.0.1", 0) as server:
-        yield make_conninfo(conninfo, host="127.0.0.1", port=server.sockets[0].getsockname()[1])
-
-
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the options of Linux are read")
 @pytest.mark.parametrize(("more", "idle_s", "timeout_ms"), [("", 30, 60_000), (" keepalives_idle=7", 7, 60_000)])
 async def test_a_server_that_vanishes_without_closing_its_connections_is_noticed_within_minutes(
@@ -173,3 +153,68 @@ async def test_a_server_that_vanishes_without_closing_its_connections_is_noticed
             found = [connected.getsockopt(socket.IPPROTO_TCP, option) for option in options]
 
     assert found == [idle_s, 10, 3, timeout_ms]
+
+
+@contextmanager
+def suspended(pid: int) -> Iterator[None]:
+    """A process of the server that does not run, as when its disk does not answer: its connection stays open."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.skipif(bool(GIVEN_SERVER), reason="suspends a process of the server")
+async def test_a_request_does_not_wait_for_a_server_that_hangs(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RequestDatabase, "GRACE", timedelta(milliseconds=100))
+    limited = RequestDatabase(database, statement_timeout=timedelta(milliseconds=100))
+    async with asyncio.timeout(300):
+        with pytest.raises(DatabaseUnavailable):
+            async with limited.transaction() as conn:
+                with suspended(conn.info.backend_pid):
+                    await conn.execute("SELECT 1")
+        await database.ping()
+
+
+@pytest.mark.skipif(bool(GIVEN_SERVER), reason="suspends a process of the server")
+async def test_a_connection_whose_server_hangs_is_not_used_again(conninfo: str) -> None:
+    async with (
+        asyncio.timeout(300),
+        Database(conninfo, pool_size=1, wait=timedelta(seconds=5)) as database,
+    ):
+        async with database.transaction() as conn:
+            pid = conn.info.backend_pid
+        with suspended(pid), pytest.raises(DatabaseUnavailable):
+            await database.ping()
+        await database.ping()
+
+
+async def test_one_user_has_only_some_of_the_connections(database: Database) -> None:
+    ann, bob = UserId(new_id()), UserId(new_id())
+    limited = RequestDatabase(
+        database, statement_timeout=timedelta(seconds=5), per_user=1, longest_wait=timedelta(milliseconds=50)
+    )
+    async with limited.as_user(ann):
+        with pytest.raises(TooManyRequests):
+            async with limited.as_user(ann):
+                pass
+        async with limited.as_user(bob) as conn:
+            await conn.execute("SELECT 1")
+
+    async with limited.as_user(ann) as conn:
+        await conn.execute("SELECT 1")
+
+
+async def test_a_statement_over_the_time_limit_does_not_end_the_transaction(database: Database) -> None:
+    async with RequestDatabase(database, statement_timeout=timedelta(seconds=5)).transaction() as conn:
+        with pytest.raises(QueryTimedOut):
+            async with time_limit(conn, timedelta(milliseconds=20)):
+                await conn.execute("SELECT pg_sleep(60)")
+        async with time_limit(conn, timedelta(seconds=1)):
+            during = await (await conn.execute("SHOW statement_timeout")).fetchone()
+        after = await (await conn.execute("SHOW statement_timeout")).fetchone()
+
+    assert (during, after) == (("1s",), ("5s",))

@@ -1,6 +1,9 @@
 """Letters, handed in at a mail server on loopback."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from itertools import chain, repeat
 from pathlib import Path
 from urllib.parse import quote
 
@@ -8,7 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from headwater.errors import Invalid
-from headwater.net.mail import Mailer, SmtpServer, may_send_password
+from headwater.net import mail as module
+from headwater.net.mail import Delivery, Mailer, SmtpServer, may_send_password
 from tests.net.post_box import PASSWORD, USER, PostBox, open_post_box, self_signed
 
 FROM = "Headwater <headwater@example.com>"
@@ -75,6 +79,52 @@ async def test_a_server_that_hangs_up_or_is_not_there_is_survived(box: PostBox) 
     nowhere = await Mailer(SmtpServer.parse("smtp://127.0.0.1:1"), FROM).send("ann@example.com", "A", "text")
 
     assert (hung_up, nowhere) == (False, False)
+
+
+async def test_an_accepted_email_is_sent_whatever_the_server_says_afterwards(box: PostBox) -> None:
+    box.refuses = "QUIT"
+
+    assert await mailer(box).send("ann@example.com", "A", "text")
+    assert [email["Subject"] for email in box.emails] == ["A"]
+
+
+@asynccontextmanager
+async def a_talker(*lines: bytes, every: float) -> AsyncIterator[Mailer]:
+    """A server that sends these lines, whatever it is told, and then the last one again and again."""
+    is_over = asyncio.Event()
+
+    async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            for line in chain(lines, repeat(lines[-1])):
+                if is_over.is_set():
+                    break
+                writer.write(line)
+                await writer.drain()
+                await asyncio.sleep(every)
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        has_closed.set()
+
+    has_closed = asyncio.Event()
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    async with server:
+        yield Mailer(SmtpServer.parse(f"smtp://ann:secret@127.0.0.1:{server.sockets[0].getsockname()[1]}"), FROM)
+        is_over.set()
+        await has_closed.wait()
+
+
+async def test_a_server_that_keeps_an_email_waiting_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WHOLE_S", 0.3)
+
+    async with a_talker(b"220-wait\r\n", every=0.05) as mailer, asyncio.timeout(300):
+        assert not await mailer.send("ann@example.com", "A", "text")
+
+
+async def test_a_log_in_that_cannot_be_answered_is_a_failure() -> None:
+    lines = (b"220 hi\r\n", b"250-hi\r\n250 AUTH CRAM-MD5\r\n", b"334 a\r\n", b"221 bye\r\n")
+    async with a_talker(*lines, every=0.05) as mailer:
+        assert await mailer.deliver("ann@example.com", "A", "text") is Delivery.FAILED
 
 
 async def test_a_server_without_the_required_tls_gets_no_email(box: PostBox) -> None:

@@ -24,7 +24,7 @@ def slow_dns(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     def getaddrinfo(host: str, port: int, *_: object, **__: object) -> list[tuple[Any, ...]]:
         if host.startswith("slow"):
-            is_over.wait(20)
+            is_over.wait(300)
             raise socket.gaierror(socket.EAI_AGAIN, "no answer")
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port))]
 

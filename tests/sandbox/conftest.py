@@ -8,7 +8,7 @@ import pytest
 
 from headwater.sandbox import Sandbox
 
-new_sandbox = partial(Sandbox, processes=2, time_limit=timedelta(seconds=10), memory_limit=512_000_000)
+new_sandbox = partial(Sandbox, processes=2, time_limit=timedelta(seconds=60), memory_limit=512_000_000)
 
 
 @pytest.fixture(scope="session")
@@ -28,5 +28,5 @@ async def single() -> AsyncIterator[Sandbox]:
 @pytest.fixture
 async def hasty() -> AsyncIterator[Sandbox]:
     """One process that is soon out of time."""
-    async with new_sandbox(processes=1, time_limit=timedelta(seconds=1)) as sandbox:
+    async with new_sandbox(processes=1, time_limit=timedelta(seconds=2)) as sandbox:
         yield sandbox

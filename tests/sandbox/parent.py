@@ -27,12 +27,15 @@ async def busy(sandbox: Sandbox) -> None:
 
 async def stopped(sandbox: Sandbox) -> None:
     """Get a stop signal while a child starts and while it works, and drain."""
+    received: asyncio.Queue[int] = asyncio.Queue()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, lambda: None)
+        asyncio.get_running_loop().add_signal_handler(number, received.put_nowait, number)
     for moment in ("starting", "working"):
         call = asyncio.create_task(sandbox.run(work.echo, os.getpid(), wait=0.25))
         await asyncio.sleep(0)
         print(moment, flush=True)
+        for _ in (signal.SIGINT, signal.SIGTERM):  # the test may be late to send them
+            await received.get()
         print(await call, flush=True)
 
 

@@ -3,6 +3,8 @@
 import asyncio
 import subprocess
 
+from tests.headwater_process import PATIENCE_S
+
 
 def is_running(pid: int) -> bool:
     """Whether a process lives; one that is only waiting to be collected does not."""
@@ -10,10 +12,9 @@ def is_running(pid: int) -> bool:
     return shown.stdout.strip()[:1] not in {"", "Z"}
 
 
-async def ends(pid: int, within: float = 3) -> bool:
-    """Whether it is gone before long."""
-    for _ in range(int(within * 50)):
-        if not is_running(pid):
-            return True
-        await asyncio.sleep(0.02)
-    return False
+async def ends(pid: int) -> bool:
+    """Whether it is gone; a busy machine takes a while to end a process."""
+    async with asyncio.timeout(PATIENCE_S):
+        while is_running(pid):
+            await asyncio.sleep(0.02)
+    return True

@@ -2,4 +2,4 @@
 
 import time
 
-time.sleep(0.15)
+time.sleep(2.2)

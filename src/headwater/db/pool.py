@@ -1,16 +1,19 @@
 """Connections to PostgreSQL: transactions from a pool, with one error for every kind of outage."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import Self
+from weakref import WeakValueDictionary
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
-from headwater.errors import DatabaseUnavailable, Deadlock, HeadwaterError, Invalid, QueryTimedOut
+from headwater.db.connection import TimedConnection, limit_answers
+from headwater.errors import DatabaseUnavailable, Deadlock, HeadwaterError, Invalid, QueryTimedOut, TooManyRequests
 from headwater.observability.log import OutageLog
 from headwater.types import UserId
 
@@ -22,6 +25,8 @@ PERSON_ROLE = "headwater_person"
 SYSTEM_ROLE = "headwater_system"
 # A server that loses power or its network closes no connection: without these a statement waits for two hours.
 _DEAD_PEER = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
+FIRST_CONNECTION_S = 30
+CHECKED_WITHIN = timedelta(seconds=3)  # at least, so that a busy server is not taken for one that hangs
 _HINT = "Rows of users are visible only in Database.as_user or Database.as_system: see docs/architecture.md."
 
 
@@ -31,8 +36,10 @@ class Database:
     def __init__(self, conninfo: str, *, pool_size: int, wait: timedelta) -> None:
         self.conninfo = conninfo
         self._outage: OutageLog | None = None
+        self._wait = wait
         self._pool = AsyncConnectionPool(
             conninfo,
+            connection_class=TimedConnection,
             open=False,
             min_size=1,
             max_size=pool_size,
@@ -40,7 +47,7 @@ class Database:
             # Give up early and reconnect at the next call: the pool's default of five minutes of growing waits would
             # delay the return to a database that is available again.
             reconnect_timeout=wait.total_seconds(),
-            check=AsyncConnectionPool.check_connection,
+            check=self._check,
             configure=_become_app,
             kwargs={**_DEAD_PEER, **conninfo_to_dict(conninfo), "application_name": "headwater", "connect_timeout": 5},
         )
@@ -51,6 +58,21 @@ class Database:
 
     async def __aexit__(self, *_: object) -> None:
         await self._pool.close()
+
+    async def connect(self) -> None:
+        """Wait for the first connection, longer than a request waits: on a busy machine it may take seconds.
+
+        Raises DatabaseUnavailable.
+        """
+        with unavailable():
+            async with self._pool.connection(FIRST_CONNECTION_S):
+                pass
+
+    async def _check(self, conn: TimedConnection) -> None:
+        """Whether the server still answers, before the connection is used. Raises OperationalError."""
+        limit_answers(conn, max(self._wait, CHECKED_WITHIN))
+        await AsyncConnectionPool.check_connection(conn)
+        limit_answers(conn, None)
 
     def log_outages(self) -> None:
         self._outage = OutageLog()
@@ -97,15 +119,24 @@ class Database:
 class RequestDatabase(Database):
     """The connections of another pool, for requests: what takes too long is cancelled.
 
-    A statement that runs, or waits for a lock, longer than `statement_timeout` raises QueryTimedOut. A transaction that
-    does nothing for `IDLE_TIMEOUT` loses its connection: no slow client holds locks.
+    A statement that runs, or waits for a lock, longer than `statement_timeout` raises QueryTimedOut; if the server does
+    not even say that within `GRACE`, it raises DatabaseUnavailable. A transaction that does nothing for `IDLE_TIMEOUT`
+    loses its connection: no slow client holds locks. The transactions of one user have `per_user` connections together,
+    whether pages, tokens or feeds of views begin them; others wait without one.
     """
 
     IDLE_TIMEOUT = timedelta(minutes=1)
+    GRACE = timedelta(seconds=5)
 
-    def __init__(self, database: Database, *, statement_timeout: timedelta) -> None:
+    def __init__(
+        self, database: Database, *, statement_timeout: timedelta, per_user: int = 3,
+        longest_wait: timedelta = timedelta(seconds=30),
+    ) -> None:  # fmt: skip
+        self._per_user, self._longest_wait = per_user, longest_wait
+        self._slots: WeakValueDictionary[UserId, asyncio.Semaphore] = WeakValueDictionary()
         self.conninfo = database.conninfo
         self._database = database
+        self._answer_within = statement_timeout + self.GRACE
         timeouts = {"statement": statement_timeout, "idle": self.IDLE_TIMEOUT}
         self._timeouts = {name: str(round(limit.total_seconds() * 1000)) for name, limit in timeouts.items()}
 
@@ -113,6 +144,7 @@ class RequestDatabase(Database):
     async def transaction(self) -> AsyncIterator[Connection]:
         """As in Database. Raises DatabaseUnavailable, QueryTimedOut."""
         async with self._database.transaction() as conn:
+            limit_answers(conn, self._answer_within)
             await conn.execute(
                 """
                 SELECT set_config('statement_timeout', %(statement)s, true),
@@ -121,6 +153,37 @@ class RequestDatabase(Database):
                 self._timeouts,
             )
             yield conn
+
+    @asynccontextmanager
+    async def as_user(self, user_id: UserId) -> AsyncIterator[Connection]:
+        """As in Database. Raises DatabaseUnavailable, QueryTimedOut, TooManyRequests."""
+        slots = self._slots.setdefault(user_id, asyncio.Semaphore(self._per_user))
+        try:
+            async with asyncio.timeout(self._longest_wait.total_seconds()):
+                await slots.acquire()
+        except TimeoutError as error:
+            raise TooManyRequests(self._longest_wait) from error
+        try:
+            async with super().as_user(user_id) as conn:
+                yield conn
+        finally:
+            slots.release()
+
+
+@asynccontextmanager
+async def time_limit(conn: Connection, limit: timedelta) -> AsyncIterator[None]:
+    """Statements of which each takes so long at most. What was done within is rolled back if one takes longer; the
+    transaction continues. Raises QueryTimedOut."""
+    milliseconds = str(max(1, round(limit.total_seconds() * 1000)))
+    try:
+        async with conn.transaction():
+            cur = await conn.execute("SELECT current_setting('statement_timeout')")
+            (before,) = await cur.fetchone() or ("0",)
+            await conn.execute("SELECT set_config('statement_timeout', %(limit)s, true)", {"limit": milliseconds})
+            yield
+            await conn.execute("SELECT set_config('statement_timeout', %(limit)s, true)", {"limit": before})
+    except psycopg.errors.QueryCanceled as error:
+        raise QueryTimedOut(first_line(error)) from error
 
 
 async def set_user(conn: Connection, user_id: UserId) -> None:

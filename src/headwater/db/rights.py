@@ -43,6 +43,21 @@ OWNED: Mapping[str, Owned] = {
     "subscriptions": _ALL,
     "marks": _ALL,
     "summaries": _ALL,
+    "reading_options": _ALL,
+    "read_undo": _ALL,
+    "views": _ALL,
+    "rules": _ALL,
+    "rule_log": _ALL,
+    # Keys and secrets are written, never read again.
+    "notification_targets": Owned(
+        grants=(
+            "SELECT (id, user_id, kind, name, url, is_enabled, created_at, ready_at, failures, reason, sent_at)",
+            "INSERT",
+            "UPDATE",
+            "DELETE",
+        )
+    ),
+    "notifications": Owned(grants=("SELECT", "DELETE")),
     "imports": _ALL,
     "import_lines": _ALL,
     "submissions": Owned(
@@ -54,6 +69,8 @@ OWNED: Mapping[str, Owned] = {
     "analytics_consents": Owned(grants=("SELECT", "INSERT", "DELETE", "UPDATE (given_at)")),
     "analytics_refusals": Owned(grants=("SELECT", "INSERT", "DELETE")),
     "feed_item_clicks": Owned(grants=("SELECT", "INSERT", "DELETE")),
+    "bulk_changes": Owned(None),
+    "saved_filters": _ALL,
     "audit_log": Owned(None),
 }
 # Written by every transaction, read only by `as_system`.
@@ -61,7 +78,7 @@ APPEND_ONLY: frozenset[str] = frozenset({"audit_log"})
 # No access for a user's transaction, full access for the others.
 INTERNAL: frozenset[str] = frozenset({
     "attempts", "shared_secrets", "blocked_domains", "incidents", "incident_messages", "incident_notices",
-    "alert_samples", "alert_state", "own_outages",
+    "alert_samples", "alert_state", "own_outages", "channels",
 })  # fmt: skip
 # Shared tables that name a user, and why their rows do not belong to that user.
 NAMING_A_USER: Mapping[str, str] = {
@@ -70,8 +87,11 @@ NAMING_A_USER: Mapping[str, str] = {
 }
 # Shared tables that a user's transaction may read.
 READABLE: frozenset[str] = frozenset(
-    {"sources", "feed_state", "hosts", "articles", "article_sources", "content", "source_suggestions"}
-)
+    {
+        "sources", "feed_state", "hosts", "articles", "article_sources", "content", "source_suggestions", "labels",
+        "article_state", "stories",
+    }
+)  # fmt: skip
 READ_ONLY: frozenset[str] = frozenset({"schema_migration"})
 
 

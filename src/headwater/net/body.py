@@ -3,8 +3,11 @@
 import asyncio
 from contextlib import suppress
 from math import inf
+from typing import Any
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import BadHttpMessage
 
 from headwater.net.types import FetchError, FetchFailure
 from headwater.net.unpack import Undecodable, undone, unpacker_for
@@ -12,6 +15,28 @@ from headwater.net.unpack import Undecodable, undone, unpacker_for
 ERROR_BODY_BYTES = 65_536  # enough of an error page to recognise a bot challenge
 ERROR_BODY_S = 2
 CHUNK_BYTES = 65_536
+MAX_INFORMATIONAL = 20  # before one response; servers send one or two
+FRAMED_MOST = 3  # bytes on the wire for each byte of a body; more in chunks of one or two bytes
+FRAMED_LEAST = 1_000_000  # below this any framing is accepted
+
+
+class BoundedHandler(ResponseHandler):
+    """A connection that refuses endless informational responses (1xx), and counts the bytes that arrive. aiohttp drops
+    the former until the timeout: a server that sends thousands in each packet would keep the event loop busy."""
+
+    arrived = 0
+    _informational = 0
+
+    def data_received(self, data: bytes) -> None:
+        self.arrived += len(data)
+        super().data_received(data)
+
+    async def read(self) -> Any:  # noqa: ANN401  as in aiohttp
+        found = await super().read()
+        self._informational = self._informational + 1 if 100 <= found[0].code < 200 else 0
+        if self._informational > MAX_INFORMATIONAL:
+            raise BadHttpMessage("too many informational responses")
+        return found
 
 
 async def read_whole(answer: aiohttp.ClientResponse, url: str, max_bytes: int) -> bytes:
@@ -53,6 +78,7 @@ async def _read_into(
         raise FetchError(url, FetchFailure.TOO_LARGE, "its body is compressed more than once, as bombs are")
     unpacker = unpacker_for(encodings[0] if encodings else "")
     packed = 0
+    before = _arrived(answer)
     async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
         packed += len(chunk)
         try:
@@ -64,8 +90,16 @@ async def _read_into(
             raise FetchError(url, FetchFailure.BAD_ENCODING, "its body cannot be decompressed") from error
         if packed > most_packed:
             raise _too_large(url, most_packed)
+        if _arrived(answer) - before > FRAMED_LEAST + FRAMED_MOST * packed:
+            raise FetchError(url, FetchFailure.TOO_LARGE, "its body is sent in too many chunks")
     if packed and not unpacker.is_whole:
         raise FetchError(url, FetchFailure.BAD_ENCODING, "its compressed body ends too soon")
+
+
+def _arrived(answer: aiohttp.ClientResponse) -> int:
+    """Bytes that arrived on the connection; 0 after the end of the body."""
+    protocol = answer.connection.protocol if answer.connection else None
+    return protocol.arrived if isinstance(protocol, BoundedHandler) else 0
 
 
 def _too_large(url: str, max_bytes: int) -> FetchError:

@@ -8,13 +8,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any, Self
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
 from headwater.errors import InvalidUrl
-from headwater.net.body import read_beginning, read_error_page, read_whole
+from headwater.net.body import BoundedHandler, read_beginning, read_error_page, read_whole
 from headwater.net.guard import BlockedAddress, BlockedName, check_address, check_target, is_address
 from headwater.net.resolver import Resolver
 from headwater.net.responses import REDIRECTS, redirect_of
@@ -44,7 +46,7 @@ class _Request:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     read: _Reader = read_whole
     method: str = "GET"
-    form: Mapping[str, str] | None = None
+    data: Mapping[str, str] | bytes | None = None  # a form, or a body
     turn: Turn | None = None
 
 
@@ -73,6 +75,8 @@ class Client:
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,  # done by `unpack.py`
         )
+        bounded: partial[ResponseHandler] = partial(BoundedHandler, loop=asyncio.get_running_loop())
+        connector._factory = bounded  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         # aiohttp repeats a GET at once when the connection was reset: a second request, without the host's delay.
         self._session._retry_connection = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         return self
@@ -89,31 +93,41 @@ class Client:
     ) -> Response:  # fmt: skip
         """The response at the end of at most five redirects. Raises FetchError, and what `turn` raises. `turn` is
         awaited before each request but the first; that time is not part of `within`."""
-        async with _in_time(url, within) as limit:
+        async with in_time(url, within) as limit:
             return await self._follow(_followable(url), _Request(limit, max_bytes, headers or {}, turn=turn))
 
     async def ask(
         self, url: str, *, within: timedelta, max_bytes: int, headers: Mapping[str, str] | None = None
     ) -> Response:
         """The response to one request, which may be a redirect. Raises FetchError."""
-        async with _in_time(url, within) as limit:
+        async with in_time(url, within) as limit:
             return await self._ask(_followable(url), _Request(limit, max_bytes, headers or {}))
 
     async def post(
         self, url: str, *, form: Mapping[str, str], within: timedelta, max_bytes: int, headers: Mapping[str, str]
     ) -> Response:
         """The response to a form; redirects are not followed. Raises FetchError."""
-        async with _in_time(url, within) as limit:
-            return await self._ask(_followable(url), _Request(limit, max_bytes, headers, method="POST", form=form))
+        async with in_time(url, within) as limit:
+            return await self._ask(_followable(url), _Request(limit, max_bytes, headers, method="POST", data=form))
+
+    async def send(self, url: str, *, body: bytes, within: timedelta, headers: Mapping[str, str]) -> Response:
+        """The response to a POST, with the beginning of its body as far as it can be read; redirects are not followed.
+        Raises FetchError."""
+        async with in_time(url, within) as limit:
+
+            async def read(answer: aiohttp.ClientResponse, url: str, _: int) -> bytes:
+                return await read_error_page(answer, url, limit.when())
+
+            return await self._ask(_followable(url), _Request(limit, 0, headers, read, method="POST", data=body))
 
     async def peek(self, url: str, *, within: timedelta, first_bytes: int) -> Response:
         """The response to one request, with only the beginning of its body. Raises FetchError."""
-        async with _in_time(url, within) as limit:
+        async with in_time(url, within) as limit:
             return await self._ask(_followable(url), _Request(limit, first_bytes, read=read_beginning))
 
     async def head(self, url: str, *, within: timedelta) -> Response:
         """The response to one HEAD request, which may be a redirect. Raises FetchError."""
-        async with _in_time(url, within) as limit:
+        async with in_time(url, within) as limit:
             return await self._ask(_followable(url), _Request(limit, 0, read=read_beginning, method="HEAD"))
 
     def check(self, url: str) -> None:
@@ -121,7 +135,7 @@ class Client:
         try:
             self._checked(_followable(url))
         except BlockedAddress as error:
-            raise _failure(url, error) from error
+            raise failure(url, error) from error
 
     def _checked(self, url: str) -> URL:
         target = URL(url, encoded=True)
@@ -155,7 +169,7 @@ class Client:
         assert self._session is not None, "open the client first"
         try:
             async with self._session.request(
-                request.method, self._checked(url), headers=request.headers, data=request.form, allow_redirects=False
+                request.method, self._checked(url), headers=request.headers, data=request.data, allow_redirects=False
             ) as answer:
                 if answer.status in REDIRECTS:
                     body = b""
@@ -165,7 +179,7 @@ class Client:
                     body = await read_error_page(answer, url, request.limit.when())
                 return Response(url, answer.status, answer.headers, body, hops)
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
-            raise _failure(url, error) from error
+            raise failure(url, error) from error
 
     def _checked_socket(self, address: _SocketAddress) -> socket.socket:
         """Checks the address that is really connected to, just before the connection is made."""
@@ -183,7 +197,7 @@ def allow_many_connections() -> None:
 
 
 @asynccontextmanager
-async def _in_time(url: str, within: timedelta) -> AsyncIterator[asyncio.Timeout]:
+async def in_time(url: str, within: timedelta) -> AsyncIterator[asyncio.Timeout]:
     try:
         async with asyncio.timeout(within.total_seconds()) as limit:
             yield limit
@@ -199,7 +213,7 @@ def _followable(url: str) -> str:
         raise FetchError(url, FetchFailure.BLOCKED, error.reason) from error
 
 
-def _failure(url: str, error: Exception) -> FetchError:
+def failure(url: str, error: Exception) -> FetchError:
     blocked: BaseException | None = error
     while blocked is not None and not isinstance(blocked, BlockedAddress):
         blocked = blocked.__cause__ or blocked.__context__

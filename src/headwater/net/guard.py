@@ -71,6 +71,13 @@ _CLOSED_PORTS = {
     6697: "irc", 10080: "amanda",
 }  # fmt: skip
 
+# Kept out of public DNS, or common in private networks: RFC 6762, 8375, 7686, 9476 and 6761, ICANN's `internal`, and
+# names that routers and companies use.
+_PRIVATE_NAMES = (
+    ".local", ".home.arpa", ".onion", ".alt", ".invalid", ".internal", ".intranet", ".localdomain", ".lan", ".home",
+    ".corp", ".private",
+)  # fmt: skip
+
 _LIKE_AN_ADDRESS = re.compile(r":|(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)\.*$", re.IGNORECASE)  # WHATWG: "ends in a number"
 
 
@@ -95,6 +102,16 @@ def check_target(host: str, port: int, *, allow_loopback: bool) -> None:
         check_address(host, allow_loopback=allow_loopback)
     elif not allow_loopback and f".{host.rstrip('.').lower()}".endswith(".localhost"):
         raise BlockedAddress(host, "this machine itself")  # by RFC 6761, whatever DNS says
+
+
+def check_submitted(host: str, port: int, *, allow_loopback: bool) -> None:
+    """As `check_target`, for a URL that is fetched later. Raises BlockedAddress also for names that public DNS has not:
+    they lead into a private network, or nowhere."""
+    check_target(host, port, allow_loopback=allow_loopback)
+    name = host.rstrip(".").lower()
+    is_local = "." not in name and not is_address(name) and not (allow_loopback and name == "localhost")
+    if is_local or f".{name}".endswith(_PRIVATE_NAMES):
+        raise BlockedAddress(host, "a name of a private network")
 
 
 def check_port(port: int) -> None:

@@ -2,7 +2,10 @@
 
 import asyncio
 import smtplib
+import socket
 import ssl
+import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from email.message import EmailMessage
 from enum import Enum, auto
@@ -16,7 +19,8 @@ from headwater.observability.log import get_logger
 
 log = get_logger()
 
-TIMEOUT_S = 20
+TIMEOUT_S = 20  # for each line of the server
+WHOLE_S = 60  # for an email; shorter than the lease of a queued one
 PORTS = {"smtp": 587, "smtps": 465}
 INVALID = "HEADWATER_SMTP_URL is invalid: write smtp://user:password@mail.example:587."
 
@@ -78,8 +82,10 @@ class Mailer:
             return Delivery.FAILED
         try:
             await asyncio.to_thread(self._submit, email, self._post)
-        except (OSError, smtplib.SMTPException) as error:
-            log.warning("mail not sent", to=to, subject=subject, error=str(error))
+        except (OSError, smtplib.SMTPException, ValueError) as error:
+            # A ValueError is of the log-in: an invalid challenge, or a password that is not ASCII, which it quotes.
+            reason = type(error).__name__ if isinstance(error, ValueError) else str(error)
+            log.warning("mail not sent", to=to, subject=subject, error=reason)
             return Delivery.REFUSED if is_refused(error) else Delivery.FAILED
         log.info("mail sent", to=to, subject=subject)
         return Delivery.SENT
@@ -87,10 +93,11 @@ class Mailer:
     def _submit(self, email: EmailMessage, post: SmtpServer) -> None:
         context = ssl.create_default_context()
         if post.is_encrypted:
-            server = smtplib.SMTP_SSL(post.host, post.port, timeout=TIMEOUT_S, context=context)
+            server = _LimitedSmtpSsl(post.host, post.port, timeout=TIMEOUT_S, context=context)
         else:
-            server = smtplib.SMTP(post.host, post.port, timeout=TIMEOUT_S)
-        with server:
+            server = _LimitedSmtp(post.host, post.port, timeout=TIMEOUT_S)
+        is_accepted = False
+        try:
             server.ehlo()
             is_encrypted = post.is_encrypted
             if not is_encrypted and server.has_extn("starttls"):
@@ -102,6 +109,39 @@ class Mailer:
                     raise smtplib.SMTPNotSupportedError("the server offers no encryption: the password is not sent")
                 server.login(post.user, post.password)
             server.send_message(email)
+            is_accepted = True
+        finally:
+            with suppress(OSError, smtplib.SMTPException):  # an accepted email is sent, whatever the server says then
+                if is_accepted:
+                    server.quit()
+            server.close()
+
+
+class _LimitedSmtp(smtplib.SMTP):
+    """A connection that is shut down after WHOLE_S: a server that sends a line now and then would hold it for ever."""
+
+    _timer: threading.Timer | None = None
+
+    def getreply(self) -> tuple[int, bytes]:
+        if self._timer is None:
+            self._timer = threading.Timer(WHOLE_S, self._shut_down)
+            self._timer.daemon = True
+            self._timer.start()
+        return super().getreply()
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        super().close()
+
+    def _shut_down(self) -> None:
+        with suppress(OSError):
+            if self.sock is not None:
+                socket.socket.shutdown(self.sock, socket.SHUT_RDWR)
+
+
+class _LimitedSmtpSsl(_LimitedSmtp, smtplib.SMTP_SSL):
+    pass
 
 
 def is_refused(error: Exception) -> bool:

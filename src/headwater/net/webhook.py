@@ -1,10 +1,15 @@
-"""Sends JSON to the operator's webhook, without the guarded client: its URL is a setting, and may be private."""
+"""Posts to servers that the settings name, without the guarded client: their addresses may be private."""
 
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import aiohttp
+from yarl import URL
+
+from headwater.net.body import read_error_page
+from headwater.net.client import failure, in_time
+from headwater.net.types import Response
 
 WITHIN = timedelta(seconds=15)
 QUOTED = 200
@@ -30,3 +35,32 @@ async def post_json(url: str, body: Mapping[str, Any], *, headers: Mapping[str, 
         return f"No connection to {error.host}: {error.strerror or type(error).__name__}."
     except (aiohttp.ClientError, OSError, ValueError) as error:
         return f"The request failed: {type(error).__name__}."
+
+
+class OpenClient:
+    """Keeps connections to such servers. Nothing is opened before the first request."""
+
+    def __init__(self, *, user_agent: str = "Headwater") -> None:
+        self._user_agent = user_agent
+        self._session: aiohttp.ClientSession | None = None
+
+    async def send(self, url: str, *, body: bytes, within: timedelta, headers: Mapping[str, str]) -> Response:
+        """As `Client.send`. Raises FetchError."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                cookie_jar=aiohttp.DummyCookieJar(), headers={"User-Agent": self._user_agent}, auto_decompress=False,
+                timeout=aiohttp.ClientTimeout(total=None),
+            )  # fmt: skip
+        async with in_time(url, within) as limit:
+            try:
+                async with self._session.post(
+                    URL(url, encoded=True), data=body, headers=headers, allow_redirects=False
+                ) as answer:
+                    read = await read_error_page(answer, url, limit.when())
+                    return Response(url, answer.status, answer.headers, read)
+            except (aiohttp.ClientError, OSError) as error:
+                raise failure(url, error) from error
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()

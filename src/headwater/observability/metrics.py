@@ -16,6 +16,7 @@ HTTP_REQUESTS = Counter(
     ["method", "route", "status"],
 )
 HTTP_SECONDS = Histogram("headwater_http_request_seconds", "Time to answer a request.", ["method", "route"])
+STREAMS = Gauge("headwater_api_streams", "Open streams of the API.")
 
 POLLS = Counter(
     "headwater_polls_total", "Polls ended, by outcome: polled, not_modified, or the class of failure.", ["outcome"]
@@ -46,7 +47,28 @@ ROBOTS = Counter("headwater_robots_total", "Requests for robots.txt: rules, none
 INDEXED = Counter(
     "headwater_indexed_total", "Documents sent to the search index, by outcome: done, again, refused.", ["outcome"]
 )
+DELIVERED = Counter(
+    "headwater_deliveries_total",
+    "Deliveries of channels, by kind of destination and outcome: delivered, refused, or failed for a whole batch.",
+    ["destination", "outcome"],
+)
+CLASSIFIED = Counter(
+    "headwater_classified_total", "Articles classified on this machine, by outcome: labelled, failed.", ["outcome"]
+)
+PLACED = Counter("headwater_placed_total", "Articles compared with the stories of the last 72 hours.")
 FORGOTTEN = Counter("headwater_forgotten_total", "Expired rows deleted: articles, events, polls, clicks.", ["kind"])
+
+AI_REQUESTS = Counter(
+    "headwater_ai_requests_total",
+    "Calls to language models, by purpose and outcome: answered, unavailable, failed, or budget (not sent).",
+    ["purpose", "outcome"],
+)
+AI_COST = Counter("headwater_ai_cost_dollars_total", "Cost of calls to language models, by purpose.", ["purpose"])
+TAGGED = Counter(
+    "headwater_tagged_total",
+    "Articles tagged by a language model, by outcome: tagged, failed, given_up, postponed, skipped, lost.",
+    ["outcome"],
+)
 
 # Of the last evaluation of alerts, the same in every process: read from the database for each request.
 ALERTS_EVALUATED = Gauge(
@@ -80,6 +102,10 @@ CRITICAL_FEED_PAUSED = Gauge(
     "headwater_critical_feed_paused", "1 for a critical feed whose host is paused.", ["source_id", "source", "host"]
 )
 OWN_OUTAGES = Gauge("headwater_own_outages", "Processes that detect an outage of their own network.")
+AI_MONTH_COST = Gauge("headwater_ai_month_cost_dollars", "Cost of this month's calls to language models.")
+AI_BUDGET_REACHED = Gauge(
+    "headwater_ai_budget_reached", "1 while the monthly ceiling refuses calls to language models."
+)
 STAGE_DUE_SINCE = Gauge(
     "headwater_stage_due_since_timestamp_seconds",
     "Since when the oldest due work of a stage has been due, in all processes; 0 if none is due.",
@@ -87,6 +113,25 @@ STAGE_DUE_SINCE = Gauge(
 )
 STAGE_BUSY = Gauge("headwater_stage_busy", "1 while work of this stage is in progress.", ["stage"])
 QUEUE_SIZE = Gauge("headwater_queue_size", "Length of a queue.", ["queue"])
+CHANNEL_WAITING = Gauge(
+    "headwater_channel_waiting", "Deliveries of a channel that wait; counted up to a thousand.", ["channel"]
+)
+CHANNEL_WAITING_SINCE = Gauge(
+    "headwater_channel_waiting_since_timestamp_seconds",
+    "When the oldest waiting delivery of a channel was queued; 0 if none waits. Its lag is the time since then.",
+    ["channel"],
+)
+CHANNEL_DEAD_LETTERS = Gauge(
+    "headwater_channel_dead_letters", "Deliveries that its destination refused; counted up to a thousand.", ["channel"]
+)
+CHANNEL_DELIVERED = Gauge(
+    "headwater_channel_delivered", "Deliveries of a channel in all, replays included.", ["channel"]
+)
+CHANNEL_FAILING_SINCE = Gauge(
+    "headwater_channel_failing_since_timestamp_seconds",
+    "Since when the destination of a channel that is not paused has failed.",
+    ["channel"],
+)
 ALERT_MESSAGES = Counter(
     "headwater_alert_messages_total", "Messages about incidents, by channel and outcome.", ["channel", "outcome"]
 )

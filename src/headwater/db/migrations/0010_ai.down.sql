@@ -1,0 +1,1 @@
+DROP TABLE ai_usage_tracking, ai_reservations, ai_budget;

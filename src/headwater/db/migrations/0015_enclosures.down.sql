@@ -1,0 +1,1 @@
+ALTER TABLE article_sources DROP COLUMN enclosures;
