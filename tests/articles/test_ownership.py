@@ -19,6 +19,7 @@ from headwater.library.store import lists as lists_store
 from headwater.library.store import marks, matches, subscriptions
 from headwater.library.types import ArticleFull, ArticleLine, ArticlesQuery, Shelf
 from headwater.polling.read import read_feed
+from headwater.query.types import Words
 from headwater.types import SourceId, UserId
 from headwater.urls import url_key
 from tests.builders import a_source, an_article
@@ -70,7 +71,7 @@ class World:
 
     async def finds(self, reader: str, words: str) -> int:
         await set_user(self.conn, self.readers[reader])
-        found = await search(self.conn, words=words, query=ArticlesQuery(shelf=Shelf.ALL), since=None)
+        found = await search(self.conn, tree=Words(words), query=ArticlesQuery(shelf=Shelf.ALL), now=self.now)
         among = await matches.find_hits(self.conn, words=words, most=100)
         assert among is not None
         assert len(found.lines) <= len(among)
@@ -253,7 +254,7 @@ async def test_what_a_star_showed_stays_when_its_feed_is_deleted(world: World) -
     await set_user(world.conn, reader)
     (starred,) = await lists_store.list_starred(world.conn, query=ArticlesQuery(shelf=Shelf.STARRED))
     found = await lists_store.find_article(world.conn, article_id=line.id)
-    words = await search(world.conn, words="false", query=ArticlesQuery(shelf=Shelf.STARRED), since=None)
+    words = await search(world.conn, tree=Words("false"), query=ArticlesQuery(shelf=Shelf.STARRED), now=world.now)
 
     assert found is not None
     assert (starred.title, found.title, found.html, len(words.lines)) == (
@@ -362,3 +363,21 @@ async def test_what_a_feed_with_a_key_in_its_url_says_is_shown_only_to_its_subsc
     assert await world.finds(reader, "paid") == 0
     assert (subscriber.title, subscriber.html) == ("Paid title", "Paid text")
     assert await world.finds("second", "paid") == 1
+
+
+async def test_an_entry_without_a_link_of_a_private_feed_stays_its_own_after_the_feed_has_moved(world: World) -> None:
+    private = world.sources["private"] = (await a_source(world.conn, url="https://victim.example/feed?token=1")).id
+    body = b"<rss version='2.0'><channel><item><guid>1</guid><title>Paid</title></item></channel></rss>"
+    for token in (1, 2):
+        url = f"https://victim.example/feed?token={token}"
+        read = read_feed(body, url=url, feed_url=url, content_type=None, max_entries=10, is_private=True)
+        await world.lists("private", read.entries[0], site=read.site)
+
+    cur = await world.conn.execute(
+        """
+        SELECT articles.title, articles.url, article_sources.title
+        FROM articles JOIN article_sources ON article_id = articles.id WHERE source_id = %(id)s
+        """,
+        {"id": private},
+    )
+    assert await cur.fetchall() == [("", "https://victim.example/", "Paid")]

@@ -6,6 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from headwater.articles.store import records
+from headwater.articles.store import state as article_state
 from headwater.articles.types import ListedEntry
 from headwater.db import Database
 from headwater.frontier.store import claims, queue
@@ -147,6 +148,35 @@ async def test_after_a_jump_ahead_and_back_all_is_due_at_once_and_retention_runs
     assert len(turns) == 1
 
 
+async def test_articles_queued_for_classifying_by_a_clock_that_was_ahead_are_due(
+    world: World, database: Database
+) -> None:
+    await world.see(PAGE, IN_MARCH)
+    async with database.transaction() as conn:
+        ids = [await world.id_of(PAGE)]
+        await conn.execute("UPDATE article_state SET classify_at = NULL")
+        await article_state.queue_classifying(conn, ids=ids, at=IN_MARCH + timedelta(days=200))
+
+    await repair_schedules(database, KEPT, IN_MARCH)
+
+    assert await world.rows("SELECT classify_at FROM article_state") == [(IN_MARCH,)]
+
+
+@pytest.mark.parametrize("since", [None, IN_MARCH - timedelta(hours=1), IN_MARCH + timedelta(days=200)])
+async def test_articles_queued_for_tagging_by_a_clock_that_was_ahead_are_due(
+    database: Database, world: World, since: datetime | None
+) -> None:
+    await world.see(PAGE, IN_MARCH)
+    ahead = {"since": since, "due_at": IN_MARCH + timedelta(days=200)}
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE article_state SET ai_due_at = %(due_at)s, ai_since = %(since)s", ahead)
+
+    await repair_schedules(database, KEPT, IN_MARCH)
+
+    waits_since = min(since, IN_MARCH) if since else None
+    assert await world.rows("SELECT ai_due_at, ai_since FROM article_state") == [(IN_MARCH, waits_since)]
+
+
 @pytest.mark.parametrize("ahead", [timedelta(days=5), timedelta(days=200)])
 async def test_feeds_polled_by_a_clock_that_was_ahead_are_due_however_far_it_was(
     database: Database, world: World, ahead: timedelta
@@ -276,7 +306,7 @@ async def test_a_clock_far_behind_makes_nothing_due_early_and_is_reported(world:
 async def test_nothing_is_counted_by_a_clock_that_jumped(world: World, database: Database) -> None:
     world.clock.now = IN_MARCH
     await claim(a_retainer(world))
-    counter = Counter(database, world.clock)
+    counter = Counter(database, world.clock, JUMPS)
     for state in await counter.claim(1):
         await counter.work(state)
     async with database.as_system() as conn:
@@ -286,6 +316,14 @@ async def test_nothing_is_counted_by_a_clock_that_jumped(world: World, database:
     assert list(await counter.claim(1)) == []
     async with database.as_system() as conn:
         assert await counts.find_counting(conn) == before
+
+
+async def test_nothing_is_counted_by_a_clock_that_differs_from_the_databases(world: World, database: Database) -> None:
+    world.clock.now = datetime.now(UTC) + timedelta(hours=7)
+
+    assert list(await Counter(database, world.clock).claim(1)) == []
+    world.clock.now = datetime.now(UTC)
+    assert len(await Counter(database, world.clock).claim(1)) == 1
 
 
 async def test_an_article_is_kept_for_its_time_after_the_date_it_carries(world: World) -> None:

@@ -10,9 +10,9 @@ from headwater.accounts.store import events
 from headwater.accounts.types import EventType
 from headwater.articles.types import Kept
 from headwater.db import Connection, Database
+from headwater.documents import store as documents
 from headwater.library.store import lists, marks
 from headwater.library.types import ArticlesQuery, Shelf
-from headwater.outbox import store as outbox
 from headwater.retention import store
 from headwater.retention.store import Busy
 from headwater.retention.types import Month, RetainedKind, RetentionTurn
@@ -167,7 +167,7 @@ async def test_a_near_duplicate_of_a_deleted_article_is_unlinked(world: World) -
 
 async def test_deletions_of_expired_articles_only_are_queued_for_the_index(world: World) -> None:
     async with world.database.as_system() as conn:
-        await outbox.listen(conn, target="index")
+        await documents.listen(conn, target="index")
     await world.see(OLD, IN_JANUARY, text=TEXT)
     await world.see(OLD_TOO, IN_JANUARY, text=OTHER)
     await world.star(OLD_TOO)
@@ -175,7 +175,7 @@ async def test_deletions_of_expired_articles_only_are_queued_for_the_index(world
 
     await world.retain()
 
-    assert await world.rows("SELECT article_id, action FROM outbox") == [(await world.id_of(OLD), "delete")]
+    assert await world.rows("SELECT article_id, action FROM deliveries") == [(await world.id_of(OLD), "delete")]
 
 
 async def test_nothing_is_queued_without_an_index(world: World) -> None:
@@ -184,7 +184,7 @@ async def test_nothing_is_queued_without_an_index(world: World) -> None:
 
     await world.retain()
 
-    assert await world.rows("SELECT count(*) FROM outbox") == [(0,)]
+    assert await world.rows("SELECT count(*) FROM deliveries") == [(0,)]
 
 
 async def test_an_expired_article_that_is_still_listed_is_not_added_again(world: World) -> None:
@@ -231,7 +231,7 @@ async def test_a_dry_run_reports_what_would_be_deleted_and_changes_nothing(world
 async def test_a_run_that_was_killed_is_continued(world: World, step: int) -> None:
     """At the step of that number it is killed; the next run finds what is left, and the end is the same."""
     async with world.database.as_system() as conn:
-        await outbox.listen(conn, target="index")
+        await documents.listen(conn, target="index")
     await world.see(OLD, IN_JANUARY, text=TEXT)
     await world.see(OLD_TOO, IN_JANUARY, text=OTHER)
     await world.see(YOUNG, IN_FEBRUARY, text=TEXT)
@@ -254,7 +254,7 @@ async def test_a_run_that_was_killed_is_continued(world: World, step: int) -> No
 
     assert await world.urls() == {OLD_TOO, YOUNG}
     assert await world.counts() == {"articles": 2, "article_sources": 2, "content": 2, "marks": 1}
-    assert await world.rows("SELECT article_id, action FROM outbox") == [(await world.id_of(OLD), "delete")]
+    assert await world.rows("SELECT article_id, action FROM deliveries") == [(await world.id_of(OLD), "delete")]
     assert await world.rows("SELECT article_tables_gone()") == []
 
 

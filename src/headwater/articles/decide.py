@@ -4,11 +4,12 @@ Pages may be poorer the next time: behind a paywall, as a stub, without the data
 text is replaced only by one that is not much shorter: an editor shortens, a paywall removes most of it.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from headwater.articles.types import ContentChange, Extracted, Finder, Plan, Stored
+from headwater.articles.types import ContentChange, Extracted, Finder, ListingFeed, Plan, Stored
 from headwater.errors import InvalidUrl
-from headwater.urls import site_of, url_key
+from headwater.urls import masked, site_of, url_key
 
 STILL_AS_RICH = 0.8  # of the words that are stored
 FIELD_WORTH = 20  # words
@@ -19,14 +20,24 @@ _FIELDS = (
 )  # fmt: skip
 
 
+def is_private_feed(feed_url: str | None, *, is_system: bool) -> bool:
+    """Whether a feed is a user's with a key in its URL: what it says, and what it lists, is for its subscribers."""
+    return not is_system and feed_url is not None and masked(feed_url) != feed_url
+
+
+def is_private(feeds: Sequence[ListingFeed]) -> bool:
+    """Whether only private feeds list an article: users' feeds with a key in their URL. Its page may be private too."""
+    return bool(feeds) and all(is_private_feed(one.feed_url, is_system=one.is_system) for one in feeds)
+
+
 def is_of_site(url: str, key: bytes, site: str) -> bool:
     """Whether a feed that was served from `site` may write the shared record of the article under this URL and key.
 
     An entry without a page of its own borrows the URL of its site; its key is made of the feed's URL and the entry's
-    id, so that only that feed lists it.
+    id, so that only that feed lists it. A private feed speaks for no site: `site` is empty.
     """
     try:
-        return _is_borrowed(url, key) or site_of(url) == site
+        return bool(site) and (_is_borrowed(url, key) or site_of(url) == site)
     except InvalidUrl:
         return False
 

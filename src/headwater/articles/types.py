@@ -27,6 +27,7 @@ class NewArticle:
     published_at: datetime | None
     has_page: bool = True
     is_own: bool | None = False
+    enclosures: str | None = None  # JSON, as `articles/enclosures.py` writes it
 
 
 class ListedEntry(NamedTuple):
@@ -35,6 +36,13 @@ class ListedEntry(NamedTuple):
     source_id: SourceId | None
     article: NewArticle
     site: str = ""
+
+
+class ListingFeed(NamedTuple):
+    """The feed of a source that lists an article; no URL: a source without a feed."""
+
+    is_system: bool
+    feed_url: str | None
 
 
 @dataclass(frozen=True, slots=True)

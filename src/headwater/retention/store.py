@@ -125,11 +125,6 @@ async def analyze(conn: Connection) -> None:
     await conn.execute("SELECT analyze_articles()")
 
 
-async def is_index_listening(conn: Connection) -> bool:
-    """Whether deletions must be queued for a search index."""
-    return bool(await fetch_value(conn, "SELECT EXISTS (SELECT FROM outbox_listening)"))
-
-
 async def count_rows(conn: Connection, *, kind: RetainedKind, before: datetime) -> int:
     """How many rows of a kind have expired; articles are counted by month."""
     statement = """

@@ -12,16 +12,18 @@ from headwater.accounts.store import events
 from headwater.alerts.store import facts
 from headwater.analytics import store as analytics
 from headwater.articles.store import records
+from headwater.articles.store import state as article_state
 from headwater.bodies import store as bodies
+from headwater.channels.store import deliveries
 from headwater.db import Connection, Database
+from headwater.documents import store as documents
+from headwater.documents.types import Action, DocumentEntry
 from headwater.frontier.store import changes
 from headwater.hosts.store.repair import repair_schedules as repair_hosts
 from headwater.ids import new_id
 from headwater.library.store import marks
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
-from headwater.outbox import store as outbox
-from headwater.outbox.types import Action, OutboxEntry
 from headwater.polling.store import cleanup as feed_cleanup
 from headwater.retention import store
 from headwater.retention.decide import (
@@ -205,7 +207,7 @@ class Retainer:
         """Drop detached tables, after deletions of their texts are queued for the search index."""
         async with self._database.transaction() as conn:
             tables = await store.list_detached(conn)
-            is_indexed = await store.is_index_listening(conn)
+            is_indexed = await documents.is_listening(conn)
         for table in tables:
             count = ROWS_AT_ONCE if is_indexed and table.startswith("content_") else 0
             while count == ROWS_AT_ONCE and not self._is_over(turn, report):
@@ -221,8 +223,8 @@ class Retainer:
         async with self._database.as_system() as conn:
             texts = await store.take_detached_texts(conn, table=table, most=ROWS_AT_ONCE)
             gone = [text for text in texts if not text.is_kept]
-            entries = [OutboxEntry(text.article_id, text.url_key, text.version, Action.DELETE) for text in gone]
-            await outbox.enqueue(conn, entries=entries, now=self._clock())
+            entries = [DocumentEntry(text.article_id, text.url_key, text.version, Action.DELETE) for text in gone]
+            await documents.enqueue(conn, entries=entries, now=self._clock())
         return len(texts)
 
     async def _remove_rows(
@@ -278,7 +280,9 @@ async def repair_schedules(
         await changes.repair_schedules(conn, now=now, latest=latest, thoroughly=thoroughly)
         hosts = await repair_hosts(conn, now=now, latest=latest, thoroughly=thoroughly)
     async with database.transaction() as conn:
-        waiting = await bodies.repair_schedules(conn, now=now) + await outbox.repair_schedules(conn, now=now)
+        waiting = await bodies.repair_schedules(conn, now=now) + await documents.repair_schedules(conn, now=now)
+        waiting += await article_state.repair_schedules(conn, now=now)
+        waiting += await deliveries.repair_schedules(conn, now=now)
         await facts.repair_schedules(conn, now=now)
         await store.repair_schedule(conn, now=now, latest=now + options.every + LONGEST_RUN)
     async with database.as_system() as conn:

@@ -1,21 +1,25 @@
 """Which sources list an article, and what feeds of other sites say of it."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
+from headwater.articles.store import state
 from headwater.articles.types import ListedEntry
 from headwater.db import Connection, fetch_column, fetch_row
 from headwater.db.arrays import bools, byteas, texts, times, uuids
 from headwater.types import ArticleId, SourceId
 
+AFTER_LISTING = timedelta(minutes=15)  # an article is classified by what its feed says, unless its page is read before
 RECORD_ARRAYS: Final = """
     %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
     %(published)b::timestamptz[], %(own)b::boolean[]
 """
 RECORD_COLUMNS: Final = "article_id, title, author, summary, content, published_at, is_own"
-ENTRY_ARRAYS: Final = RECORD_ARRAYS + ", %(source_ids)b::uuid[], %(entry_ids)b::text[], %(urls)b::text[]"
-ENTRY_COLUMNS: Final = RECORD_COLUMNS + ", source_id, entry_id, url"
+ENTRY_ARRAYS: Final = (
+    RECORD_ARRAYS + ", %(source_ids)b::uuid[], %(entry_ids)b::text[], %(urls)b::text[], %(enclosures)b::text[]"
+)
+ENTRY_COLUMNS: Final = RECORD_COLUMNS + ", source_id, entry_id, url, enclosures"
 SAID_ELSEWHERE: Final = """
     CASE WHEN NOT is_own THEN entry.title END, CASE WHEN NOT is_own THEN entry.author END,
     CASE WHEN NOT is_own THEN entry.summary END, CASE WHEN NOT is_own THEN entry.content END,
@@ -49,7 +53,9 @@ async def link(
                             coalesce(entry.summary, known.summary), coalesce(entry.content, known.content),
                             coalesce(entry.published_at, known.published_at)
                         )
-                END AS is_outdated
+                END OR known.enclosures IS DISTINCT FROM coalesce(entry.enclosures::jsonb, known.enclosures)
+                    AS is_outdated,
+                known.enclosures IS NULL AND entry.enclosures IS NOT NULL AS has_first_enclosures
             FROM entry
             CROSS JOIN LATERAL (
                 SELECT *
@@ -59,10 +65,11 @@ async def link(
             ) AS known
         ), linked AS (
             INSERT INTO article_sources (
-                article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at
+                article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at,
+                enclosures
             )
             SELECT entry.article_id, sources.id, entry.entry_id, %(seen_at)s,
-                least(entry.published_at, %(seen_at)s::timestamptz), {SAID_ELSEWHERE}
+                least(entry.published_at, %(seen_at)s::timestamptz), {SAID_ELSEWHERE}, entry.enclosures::jsonb
             FROM entry
             CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = entry.article_id OFFSET 0) AS articles
             JOIN sources ON sources.id = entry.source_id
@@ -73,13 +80,20 @@ async def link(
             RETURNING article_id, source_id
         )
         SELECT (SELECT array_agg(number) FROM linked JOIN entry USING (article_id, source_id)),
-            (SELECT array_agg(number) FROM known WHERE is_outdated), (SELECT count(*) FROM known)
+            (SELECT array_agg(number) FROM known WHERE is_outdated), (SELECT count(*) FROM known),
+            (SELECT array_agg(article_id) FROM known JOIN entry USING (number) WHERE has_first_enclosures)
     """
     values = entry_values(ids, entries) | {"seen_at": seen_at}
-    row: tuple[list[int] | None, list[int] | None, int] | None = await fetch_row(conn, statement, values)
-    new, outdated, known = row or (None, None, 0)
+    row: tuple[list[int] | None, list[int] | None, int, list[ArticleId] | None] | None
+    row = await fetch_row(conn, statement, values)
+    new, outdated, known, enclosed = row or (None, None, 0, None)
     if outdated:
         await _update(conn, ids=ids, listed=[entries[number - 1] for number in outdated])
+    if enclosed:  # queries find it from now on
+        await state.queue_classifying(conn, ids=sorted(enclosed), at=seen_at + AFTER_LISTING)
+    if new:  # of a known article: it may fit other channels now
+        found = sorted({ids[entries[number - 1].article.url_key] for number in new})
+        await state.queue_revised(conn, ids=found, at=seen_at + AFTER_LISTING)
     return [entries[number - 1] for number in new or ()], len(new or ()) + known == len(entries)
 
 
@@ -104,7 +118,8 @@ async def _update(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: S
             author = CASE WHEN NOT is_own THEN coalesce(given.author, link.author) END,
             summary = CASE WHEN NOT is_own THEN coalesce(given.summary, link.summary) END,
             content = CASE WHEN NOT is_own THEN coalesce(given.content, link.content) END,
-            published_at = CASE WHEN NOT is_own THEN coalesce(given.published_at, link.published_at) END
+            published_at = CASE WHEN NOT is_own THEN coalesce(given.published_at, link.published_at) END,
+            enclosures = coalesce(given.enclosures::jsonb, link.enclosures)
         FROM given JOIN locked USING (article_id, source_id)
         WHERE link.article_id = given.article_id AND link.source_id = given.source_id
             AND link.article_id = ANY(%(ids)b::uuid[])
@@ -116,9 +131,11 @@ async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
     """Link the articles of one source to another. Returns how many were new to it."""
     statement = """
         INSERT INTO article_sources (
-            article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at
+            article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at,
+            enclosures
         )
-        SELECT article_id, %(to)s, entry_id, seen_at, listed_at, title, author, summary, content, published_at
+        SELECT article_id, %(to)s, entry_id, seen_at, listed_at, title, author, summary, content, published_at,
+            enclosures
         FROM article_sources WHERE source_id = %(source_id)s
         ON CONFLICT (article_id, source_id) DO NOTHING
     """
@@ -171,4 +188,5 @@ def entry_values(ids: Mapping[bytes, ArticleId], listed: Sequence[ListedEntry]) 
         "source_ids": uuids([one.source_id for one in listed]),
         "entry_ids": texts([one.article.entry_id for one in listed]),
         "urls": texts([one.article.url for one in listed]),
+        "enclosures": texts([one.article.enclosures for one in listed]),
     }

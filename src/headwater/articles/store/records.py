@@ -10,7 +10,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from headwater.articles.decide import is_of_site
+from headwater.articles.store import state
 from headwater.articles.store.links import (
+    AFTER_LISTING,
     ENTRY_ARRAYS,
     ENTRY_COLUMNS,
     RECORD_ARRAYS,
@@ -76,7 +78,8 @@ async def _keep(
         lost = [one.article.url_key for one in fresh if one.article.url_key not in made]
         known |= await _find_known(conn, url_keys=lost)
     here = {key: article_id for key, (article_id, is_here) in known.items() if is_here}
-    await _renew(conn, ids=here, listed=[first[key] for key in sorted(here) if first[key].article.is_own is not False])
+    own = [first[key] for key in sorted(here) if first[key].article.is_own is not False]
+    await _renew(conn, ids=here, listed=own, seen_at=seen_at)
     ids = made | here
     others = [one for one in listed if (key := one.article.url_key) in ids and not (key in made and one is first[key])]
     more, is_all = await link(conn, seen_at=seen_at, ids=ids, listed=others)
@@ -135,13 +138,18 @@ async def _add(
             RETURNING id
         ), linked AS (
             INSERT INTO article_sources (
-                article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at
+                article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at,
+                enclosures
             )
             SELECT made.id, source_id, entry_id, %(seen_at)s, least(published_at, %(seen_at)s::timestamptz),
-                {SAID_ELSEWHERE}
+                {SAID_ELSEWHERE}, entry.enclosures::jsonb
             FROM made JOIN entry ON entry.article_id = made.id
             WHERE EXISTS (SELECT FROM sources WHERE sources.id = entry.source_id OFFSET 0)
             RETURNING article_id
+        ), state AS (
+            INSERT INTO article_state (article_id, classify_at)
+            SELECT made.id, %(classify_at)s FROM made JOIN entry ON entry.article_id = made.id
+            WHERE is_own IS NOT false
         )
         SELECT number, made.id IS NOT NULL
         FROM entry
@@ -149,13 +157,16 @@ async def _add(
         LEFT JOIN linked USING (article_id)
         WHERE linked.article_id IS NULL
     """
-    cur = await conn.execute(statement, entry_values(ids, listed) | {"seen_at": seen_at, "url_keys": byteas(keys)})
+    values = {"seen_at": seen_at, "classify_at": seen_at + AFTER_LISTING, "url_keys": byteas(keys)}
+    cur = await conn.execute(statement, entry_values(ids, listed) | values)
     unlinked: dict[int, bool] = {number - 1: is_made for number, is_made in await cur.fetchall()}
     made = {key: ids[key] for at, key in enumerate(keys) if unlinked.get(at, True)}
     return made, [one for at, one in enumerate(listed) if at not in unlinked]
 
 
-async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[ListedEntry]) -> None:
+async def _renew(
+    conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[ListedEntry], seen_at: datetime
+) -> None:
     """Update the shared records that differ; a missing value keeps the old one."""
     if not listed:
         return
@@ -180,6 +191,7 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Se
         WHERE articles.id = given.article_id AND articles.id = ANY(%(ids)b::uuid[])
     """
     await conn.execute(statement, entry_values(ids, given))
+    await state.queue_classifying(conn, ids=sorted(outdated), at=seen_at + AFTER_LISTING)
 
 
 async def _find_outdated(

@@ -1,0 +1,1 @@
+"""Articles of several sources about one event."""

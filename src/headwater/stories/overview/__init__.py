@@ -1,0 +1,1 @@
+"""What operators see of stories: the largest of a day, and the articles of one."""

@@ -1,0 +1,1 @@
+"""The rules of operators: creating, changing, testing and enabling them."""
