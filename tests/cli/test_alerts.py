@@ -35,7 +35,7 @@ def test_open_incidents_are_listed_with_an_exit_code(headwater: Headwater, conni
 
     assert (nothing.returncode, listed.returncode, over.returncode) == (0, 1, 0)
     assert "Not evaluated yet" in nothing.stdout
-    assert "No incident is open." in nothing.stdout
+    assert "No active alerts." in nothing.stdout
     assert "[red]Gone.[/]" in listed.stdout
     assert "It was so." in listed.stdout
     assert "none" in listed.stdout

@@ -87,7 +87,7 @@ def test_migrate_goes_up_and_down_and_reports(headwater: Headwater) -> None:
     after = headwater.run("migrate", "status")
 
     assert "applied 0001_users" in first.stdout
-    assert "Nothing to do" in second.stdout
+    assert second.stdout == "No migration to apply; roles, grants and policies are complete.\n"
     assert status[0]["applied_at"]
     assert (unasked.returncode, "--yes" in unasked.stderr) == (2, True)
     assert "undone 0001_users" in down.stdout

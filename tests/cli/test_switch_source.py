@@ -97,3 +97,15 @@ def test_a_suggestion_that_is_not_approved_cannot_be_enabled(headwater: Headwate
     assert [one.returncode for one in answers] == [4, 4, 4]
     assert all("is not approved" in one.stderr for one in answers)
     assert state_of(headwater)[0] == "rejected"
+
+
+def test_an_interval_needs_a_unit(headwater: Headwater) -> None:
+    refused = [headwater.run("source", "edit", FEED, "--interval", text) for text in ("1440", " 60 ")]
+    before = headwater.json("source", "list")[0]["interval_minutes"]
+    changed = headwater.run("source", "edit", FEED, "--interval", "24m")
+    after = headwater.json("source", "list")[0]["interval_minutes"]
+    reset = headwater.run("source", "edit", FEED, "--interval", "0")
+
+    assert [(one.returncode, "has no unit" in one.stderr) for one in refused] == [(2, True), (2, True)]
+    assert (changed.returncode, before, after) == (0, None, 24)
+    assert (reset.returncode, headwater.json("source", "list")[0]["interval_minutes"]) == (0, None)

@@ -30,6 +30,16 @@ def access(database: Database, clock: MovableClock) -> Access:
     return Access(database, clock, AccountOptions(confirm_email=True))
 
 
+def test_a_first_account_that_is_no_super_admin_is_reported(headwater: Headwater) -> None:
+    create = ("user", "create", "--password-stdin")
+    first = headwater.run(*create, "ann@example.com", "--role", "reader", typed=PASSWORD)
+    second = headwater.run(*create, "bob@example.com", "--role", "super_admin", typed=PASSWORD)
+
+    assert "There is no super_admin." in first.stdout
+    assert "headwater user role ann@example.com super_admin" in first.stdout
+    assert "There is no super_admin." not in second.stdout
+
+
 async def test_accounts_are_created_listed_changed_and_deleted(headwater: Headwater, access: Access) -> None:
     empty = headwater.run("user", "list")
     first = headwater.run("user", "create", "Ann@example.com", "--password-stdin", typed=f"{PASSWORD}\n")

@@ -4,7 +4,6 @@ import os
 import pwd
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -14,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from scripts.opensearch import ANALYSIS, SERVER, VERSION
+from tests.ports import free_port
 
 START_TIMEOUT_S = 300
 ANALYSIS_PLUGIN = {
@@ -65,9 +65,8 @@ def _unpack(folder: Path) -> Path:
 
 
 def _configure(home: Path) -> str:
-    with socket.create_server(("127.0.0.1", 0)) as http, socket.create_server(("127.0.0.1", 0)) as transport:
-        port = http.getsockname()[1]
-        ports = {"http.port": port, "transport.port": transport.getsockname()[1]}
+    port = free_port()
+    ports = {"http.port": port, "transport.port": free_port()}
     lines = [f"{name}: {value}\n" for name, value in (SETTINGS | ports).items()]
     (home / "config/opensearch.yml").write_text("".join(lines))
     return f"http://127.0.0.1:{port}"

@@ -6,8 +6,8 @@ from datetime import datetime
 from headwater.articles.store import content, records
 from headwater.articles.types import Extracted, ListedEntry, NewContent
 from headwater.db import Connection, Database
-from headwater.outbox import store as outbox
-from headwater.outbox.types import Action, OutboxEntry
+from headwater.documents import store as documents
+from headwater.documents.types import Action, DocumentEntry
 from headwater.types import ArticleId, SourceId
 from headwater.urls import url_key
 from tests.builders import a_source, an_article
@@ -29,7 +29,7 @@ async def extract(
     queue: bool = True,
     **more: object,
 ) -> ArticleId:
-    """What extraction does with a page: the article and its content, and an entry in the outbox."""
+    """What extraction does with a page: the article and its content, and a delivery for the index."""
     await records.keep(conn, seen_at=now, listed=[ListedEntry(await some_source(conn), an_article(url))])
     cur = await conn.execute("SELECT id FROM articles WHERE url_key = %(key)s", {"key": url_key(url)})
     row = await cur.fetchone()
@@ -43,7 +43,8 @@ async def extract(
     )
     (saved,) = await content.save(conn, records=[NewContent(row[0], url, url_key(url), record)], now=now)
     if queue:
-        await outbox.enqueue(conn, entries=[OutboxEntry(row[0], url_key(url), saved.version, Action.INDEX)], now=now)
+        entry = DocumentEntry(row[0], url_key(url), saved.version, Action.INDEX)
+        await documents.enqueue(conn, entries=[entry], now=now)
     return row[0]
 
 

@@ -19,6 +19,8 @@ from uuid import uuid4
 
 from aiohttp import web
 
+from tests.ports import free_port
+
 Reply = tuple[int, object]
 
 
@@ -72,7 +74,7 @@ class StubElasticsearch:
         self.requests: list[str] = []
         self.faults: deque[Fault] = deque()
         self.item_errors: dict[str, deque[Reply]] = {}  # by document id: one is answered at a time
-        self.port = 0
+        self.port = free_port()  # stays ours while it is stopped
         self._max_content_length = max_content_length
         self._authorization = authorization
         self._runner: web.AppRunner | None = None
@@ -111,7 +113,6 @@ class StubElasticsearch:
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self.port)
         await site.start()
-        self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
         if self._runner is not None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from headwater.outbox.types import Action, ClaimedEntry, OutboxCounts
+from headwater.documents.types import Action, ClaimedEntry, DocumentCounts
 from headwater.publishing.decide import asked_wait, faults, groups, must_split, outcome_of, outcomes_of, requests, wait
 from headwater.publishing.types import (
     BulkAnswered,
@@ -26,7 +26,7 @@ SECOND = timedelta(seconds=1)
 
 
 def an_entry(number: int, *, attempts: int = 0) -> ClaimedEntry:
-    return ClaimedEntry(ArticleId(UUID(int=number)), bytes([number]), 1, Action.INDEX, 1, UUID(int=0), attempts)
+    return ClaimedEntry(ArticleId(UUID(int=number)), bytes([number]), 1, Action.INDEX, 1, UUID(int=0), attempts, number)
 
 
 def lengths(packs: list[list[ClaimedEntry]]) -> list[int]:
@@ -65,6 +65,14 @@ def test_a_reason_is_cut_to_a_length_that_can_be_read() -> None:
 
     assert isinstance(outcome, Reject)
     assert len(outcome.reason) == 500
+
+
+@pytest.mark.parametrize("said", ["a\0b", "a\ud800b"])
+def test_a_reason_that_postgresql_cannot_store_is_cleaned(said: str) -> None:
+    told = outcome_of(ItemResult(400, "mapper_parsing_exception", said))
+
+    assert isinstance(told, Reject)
+    assert told.reason in {"mapper_parsing_exception: ab", "mapper_parsing_exception: a?b"}
 
 
 def test_a_refusal_of_everything_is_the_documents_fault_only_when_it_says_so() -> None:
@@ -133,8 +141,8 @@ def test_only_an_index_that_refuses_asks_for_a_wait() -> None:
     assert [asked_wait(outcome) for outcome in outcomes] == [9 * SECOND, None, None, None]
 
 
-WELL = IndexLook("opensearch 2", "raw_content-v1", ["raw_content-v1"], documents=10, health="green", differences=[])
-QUIET = OutboxCounts(waiting=0, dead=0, oldest_at=None, is_listening=True, is_filling=False)
+WELL = IndexLook("opensearch 2", "raw_content-v2", ["raw_content-v2"], documents=10, health="green", differences=[])
+QUIET = DocumentCounts(waiting=0, dead=0, oldest_at=None, is_listening=True, is_filling=False)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +155,7 @@ QUIET = OutboxCounts(waiting=0, dead=0, oldest_at=None, is_listening=True, is_fi
         (replace(WELL, documents=8), replace(QUIET, dead=2), "2 documents were refused"),
         (replace(WELL, documents=9), QUIET, "9 documents where 10 are stored"),
         (replace(WELL, documents=None), QUIET, "0 documents where 10 are stored"),
-        (replace(WELL, aliases_of=[]), QUIET, "does not lead to raw_content-v1"),
+        (replace(WELL, aliases_of=[]), QUIET, "does not lead to raw_content-v2"),
         (replace(WELL, differences=["title is odd"]), QUIET, "title is odd"),
         (replace(WELL, health="red"), QUIET, "red"),
         (WELL, replace(QUIET, is_listening=False), "never run"),
@@ -166,7 +174,7 @@ QUIET = OutboxCounts(waiting=0, dead=0, oldest_at=None, is_listening=True, is_fi
         "deaf",
     ],
 )
-def test_faults_of_the_index_are_listed(look: IndexLook, counts: OutboxCounts, told: str) -> None:
+def test_faults_of_the_index_are_listed(look: IndexLook, counts: DocumentCounts, told: str) -> None:
     found = faults(look, counts, stored=10)
 
     assert len(found) == bool(told)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.outbox.types import Action
+from headwater.documents.types import Action
 from headwater.publishing.decide import operation
 from headwater.publishing.mapping import MAPPING, differences, index_name
 from headwater.publishing.types import IndexDocument
@@ -97,4 +97,4 @@ def test_a_field_that_is_not_ours_is_a_difference() -> None:
 
 
 def test_the_index_has_its_mappings_version_in_its_name() -> None:
-    assert index_name("raw_content") == "raw_content-v1"
+    assert index_name("raw_content") == "raw_content-v2"

@@ -9,8 +9,8 @@ from uuid import UUID
 import aiohttp
 import pytest
 
+from headwater.documents.types import Action, ClaimedEntry
 from headwater.errors import IndexMismatch, IndexUnavailable
-from headwater.outbox.types import Action, ClaimedEntry
 from headwater.publishing.decide import operation, outcomes_of
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.mapping import MAPPING, index_name
@@ -49,6 +49,13 @@ FULL: IndexDocument = {
     "content_hash": "01" * 32,
     "version": 3,
     "crawled_at": START,
+    "content_type": "article",
+    "quality_score": 73,
+    "topics": ["sport", "health"],
+    "categories": ["Sports"],
+    "sentiment": "mixed",
+    "keywords": ["cup final"],
+    "story_id": str(ID),
 }
 
 
@@ -57,7 +64,7 @@ def changed(**values: object) -> IndexDocument:
 
 
 def an_entry(key: bytes = b"a", *, version: int = 1_750_000_000_000_000, action: Action = Action.INDEX) -> ClaimedEntry:
-    return ClaimedEntry(ArticleId(ID), key.ljust(32), 1, action, version, ID, 0)
+    return ClaimedEntry(ArticleId(ID), key.ljust(32), 1, action, version, ID, 0, 1)
 
 
 def indexing(key: bytes = b"a", *, version: int = 1_750_000_000_000_000, content: IndexDocument = FULL) -> Operation:

@@ -16,12 +16,14 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from headwater.db import Database
-from headwater.outbox import store as outbox
-from headwater.outbox.types import OutboxCounts, RefusedEntry
+from headwater.documents import store as documents
+from headwater.documents.types import DocumentCounts, RefusedEntry
+from headwater.labels.store import replace_labels
+from headwater.labels.types import Method, NewLabel, Scheme
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.types import IndexOptions, IndexReport
 from headwater.publishing.worker import IndexBatch, Indexer
-from tests.clock import MovableClock
+from tests.clock import START, MovableClock
 from tests.publishing.conftest import OPTIONS
 from tests.publishing.stored import extract, forget, key_of, publish
 from tests.publishing.stub_elasticsearch import (
@@ -45,7 +47,7 @@ ALIAS = "raw_content"
 URLS = [f"https://example.com/{number}" for number in range(1, 6)]
 REJECTED = {"type": "es_rejected_execution_exception", "reason": "the queue is full"}
 AWAY = {"type": "unavailable_shards_exception", "reason": "primary shard is not active"}
-BLOCKED = {"type": "cluster_block_exception", "reason": "index [raw_content-v1] blocked by: [FORBIDDEN/5/read-only]"}
+BLOCKED = {"type": "cluster_block_exception", "reason": "index [raw_content-v2] blocked by: [FORBIDDEN/5/read-only]"}
 
 
 class Stage:
@@ -72,7 +74,7 @@ class Stage:
         """Claim once and work on all of it."""
         return [await self.indexer.work(batch) for batch in await self.claim()]
 
-    async def until(self, done: Callable[[OutboxCounts], bool], *, turns: int = 60) -> None:
+    async def until(self, done: Callable[[DocumentCounts], bool], *, turns: int = 60) -> None:
         """Turn after turn, ten seconds apart by the stage's clock."""
         for _ in range(turns):
             await self.turn()
@@ -92,13 +94,13 @@ class Stage:
     async def drain(self) -> None:
         await self.until(lambda counts: counts.waiting == 0)
 
-    async def counts(self) -> OutboxCounts:
+    async def counts(self) -> DocumentCounts:
         async with self.database.transaction() as conn:
-            return await outbox.count(conn)
+            return await documents.count(conn)
 
     async def dead(self) -> list[RefusedEntry]:
         async with self.database.transaction() as conn:
-            return await outbox.list_refused(conn, limit=100)
+            return await documents.list_refused(conn, limit=100)
 
 
 @pytest.fixture
@@ -117,7 +119,7 @@ def texts(stub: StubElasticsearch) -> dict[str, Any]:
     return {document["url"]: document["raw_text"] for document in stub.documents(ALIAS).values()}
 
 
-async def test_content_reaches_the_index_under_its_url_key_and_then_leaves_the_outbox(
+async def test_content_reaches_the_index_under_its_url_key_and_then_leaves_the_queue(
     database: Database, stub: StubElasticsearch, stage: Stage
 ) -> None:
     async with database.transaction() as conn:
@@ -133,8 +135,33 @@ async def test_content_reaches_the_index_under_its_url_key_and_then_leaves_the_o
         "raw_html": "<p>Grüße, 世界 🌍</p>", "meta_keywords": ["a"], "language": "de", "word_count": 3, "version": 1,
         "classification_status": "pending", "crawled_at": "2026-03-01T12:00:00Z",
     }.items()  # fmt: skip
-    assert await stage.counts() == OutboxCounts(0, 0, None, True, False)
+    assert await stage.counts() == DocumentCounts(0, 0, None, True, False)
     assert stub.calls[0].headers["Content-Encoding"] == "gzip"
+
+
+async def test_a_document_has_the_labels_that_are_shown(
+    database: Database, stub: StubElasticsearch, stage: Stage
+) -> None:
+    async with database.transaction() as conn:
+        article = await extract(conn, URLS[0])
+    await stage.turn()
+    new = [
+        NewLabel(Scheme.TYPE, "recipe", 0.9, "1"), NewLabel(Scheme.QUALITY, "quality", 0.734, "1"),
+        NewLabel(Scheme.TOPIC, "health", 0.5, "1"), NewLabel(Scheme.TOPIC, "sport", 0.8, "1"),
+        NewLabel(Scheme.TOPIC, "weather", 0.05, "1"), NewLabel(Scheme.SENTIMENT, "mixed", 0.6, "1"),
+        NewLabel(Scheme.KEYWORD, "cup final", 0.6, "1"), NewLabel(Scheme.LANGUAGE, "en", 1, "1"),
+    ]  # fmt: skip
+    async with database.transaction() as conn:
+        await replace_labels(conn, given={article: new}, method=Method.MODEL, schemes=list(Scheme), now=START)
+        await conn.execute("UPDATE article_state SET classified_at = now()")
+
+    await stage.turn()
+
+    (document,) = stub.documents(ALIAS).values()
+    assert document.items() >= {
+        "classification_status": "classified", "content_type": "recipe", "quality_score": 73,
+        "topics": ["sport", "health"], "sentiment": "mixed", "keywords": ["cup final"], "language": "en",
+    }.items()  # fmt: skip
 
 
 async def test_a_page_with_the_text_of_another_is_found_under_both_urls(
@@ -165,13 +192,13 @@ async def test_an_index_that_was_deleted_is_made_again_and_filled(
 ) -> None:
     await publish(database, *URLS[:3])
     await stage.until(lambda counts: counts.waiting == 0 and not counts.is_filling)
-    stub.drop("raw_content-v1")
+    stub.drop("raw_content-v2")
 
     await publish(database, URLS[3])
     await stage.until(lambda counts: counts.waiting == 0 and not counts.is_filling and len(texts(stub)) > 1)
 
     assert set(texts(stub)) == set(URLS[:4])
-    assert stub.indices["raw_content-v1"].mappings["dynamic"] == "strict"
+    assert stub.indices["raw_content-v2"].mappings["dynamic"] == "strict"
 
 
 async def test_a_deleted_article_is_removed_from_the_index_and_added_again_when_found(
@@ -381,7 +408,9 @@ async def test_waits_between_tries_grow(
 
     assert 10 < len(stub.calls) < 35
     assert (await stage.counts()).waiting == 5
-    assert await stage.indexer.lag() >= timedelta(hours=1)
+    oldest = (await stage.counts()).oldest_at
+    assert oldest is not None
+    assert clock() - oldest >= timedelta(hours=1)
 
 
 async def test_the_wait_that_the_index_asks_for_is_kept(
@@ -422,7 +451,7 @@ async def test_a_slow_answer_is_given_up_and_the_repeat_finds_it_done(
 ) -> None:
     released = asyncio.Event()
     await publish(database, *URLS)
-    async with SearchIndex(stub.url, alias=ALIAS, timeout=timedelta(milliseconds=300)) as index:
+    async with SearchIndex(stub.url, alias=ALIAS, timeout=timedelta(seconds=3)) as index:
         stage = Stage(database, index, clock, OPTIONS)
         batch = await stage.next_batch()
         stub.faults.append(answer_after(released))
@@ -541,11 +570,11 @@ async def test_no_document_is_refused_while_the_index_has_another_mapping(
     database: Database, stub: StubElasticsearch, stage: Stage, clock: MovableClock
 ) -> None:
     await publish(database, *URLS)
-    stub.aliases[ALIAS]["raw_content-v1"] = {"is_write_index": False}
+    stub.aliases[ALIAS]["raw_content-v2"] = {"is_write_index": False}
 
     with capture_logs() as logs:
         (report,) = await stage.turn()
-        stub.aliases[ALIAS]["raw_content-v1"] = {"is_write_index": True}
+        stub.aliases[ALIAS]["raw_content-v2"] = {"is_write_index": True}
         await stage.drain()
 
     assert (report.again, report.refused) == (5, 0)
@@ -557,7 +586,7 @@ async def test_no_document_is_refused_while_the_index_has_another_mapping(
 async def test_an_index_with_another_mapping_is_not_written_and_logged_once(
     database: Database, stub: StubElasticsearch, make_stage: Callable[..., Stage], clock: MovableClock
 ) -> None:
-    stub.indices["raw_content-v1"] = Index({"properties": {"title": {"type": "text"}}}, {})
+    stub.indices["raw_content-v2"] = Index({"properties": {"title": {"type": "text"}}}, {})
     await publish(database, *URLS)
     stage = make_stage()
 
@@ -619,16 +648,34 @@ async def test_unsent_entries_are_released_at_once_when_the_index_fails(
     (report,) = await stage.turn()
 
     async with database.transaction() as conn:
-        cur = await conn.execute("SELECT count(*), count(lease), sum(attempts) FROM outbox")
+        cur = await conn.execute("SELECT count(*), count(lease), sum(attempts) FROM deliveries")
         assert await cur.fetchone() == (5, 0, report.again)
 
 
+async def test_a_pause_made_by_a_clock_that_was_ahead_ends_when_the_clock_is_corrected(
+    database: Database, stub: StubElasticsearch, stage: Stage, clock: MovableClock
+) -> None:
+    await publish(database, *URLS)
+    right = clock()
+    clock.move(hours=12)
+    stub.faults.append(refuse(503))
+    await stage.turn()
+    clock.now = right
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE deliveries SET ready_at = %s, lease = NULL", (right,))  # as `repair_schedules` does
+
+    await stage.drain()
+
+    assert set(texts(stub)) == set(URLS)
+
+
 async def test_the_lag_is_the_age_of_the_oldest_entry(database: Database, stage: Stage, clock: MovableClock) -> None:
-    empty = await stage.indexer.lag()
+    empty = (await stage.counts()).oldest_at
     await publish(database, URLS[0], now=clock())
+    began = clock()
     clock.move(minutes=3)
 
-    assert (empty, await stage.indexer.lag()) == (timedelta(0), timedelta(minutes=3))
+    assert (empty, (await stage.counts()).oldest_at) == (None, began)
 
 
 async def test_two_workers_share_the_work(database: Database, stub: StubElasticsearch, clock: MovableClock) -> None:

@@ -16,9 +16,9 @@ from headwater.text import text_problem
 
 # In the order of the help, each with its module. A command is the function of its name; a group is `<name>_app`.
 COMMANDS = {"up": "up", "serve": "up", "work": "up"} | {
-    name: name for name in ("demo", "doctor", "settings", "articles", "parse", "extract", "url", "simulate")
+    name: name for name in ("demo", "doctor", "settings", "articles", "query", "parse", "extract", "url", "simulate")
 }
-GROUPS = ("source", "user", "frontier", "index", "alerts", "retention", "migrate")
+GROUPS = ("source", "user", "frontier", "classify", "channel", "index", "alerts", "retention", "migrate")
 
 
 def make_app(only: str | None = None) -> typer.Typer:

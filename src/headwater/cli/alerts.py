@@ -38,7 +38,7 @@ async def list_incidents(runtime: Runtime, past: Past = 0, as_json: AsJson = Fal
         return
     at = f"Last evaluated at {stamp(board.evaluated_at)}."
     print_text(at if board.evaluated_at else "Not evaluated yet. The stage `alerting` evaluates conditions.")
-    print_text("" if board.open else "No incident is open.")
+    print_text("" if board.open else "No active alerts.")
     if shown := [*board.open, *board.past]:
         print_table(["began", "ended", "severity", "condition", "summary", "reported to"], map(_row, shown))
     exit_failed(board.open)

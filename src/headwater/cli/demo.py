@@ -3,6 +3,9 @@
 import secrets
 import socket
 import tempfile
+from decimal import Decimal
+
+from pydantic import SecretStr
 
 from headwater.accounts.changes import create_account
 from headwater.accounts.types import Role
@@ -21,8 +24,10 @@ from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed
 from headwater.sources.types import SourceOverrides
 from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
+from headwater_lab.zoo.language_model import MODEL, PRICE_IN, PRICE_OUT
 
 READER = "demo@example.com"
+BUDGET = Decimal("0.25")  # dollars
 
 
 def demo(host: Host = None, port: Port = None) -> None:
@@ -43,17 +48,28 @@ def demo(host: Host = None, port: Port = None) -> None:
 
 async def _demo(settings: Settings, listener: socket.socket) -> None:
     with stop_on_signals() as stop:
-        async with Zoo() as zoo, open_runtime(settings) as runtime:
+        async with Zoo() as zoo, open_runtime(_with_language_model(settings, zoo)) as runtime:
             await _follow_exhibits(runtime, zoo)
             password = await _make_reader(runtime, zoo)
             print_text(
                 f"{len(EXHIBITS)} feeds of a synthetic web are followed; about half of them fail on purpose.\n"
                 "A site with only sitemaps and one with neither feed nor sitemap are followed too.\n"
                 "Their pages are fetched and extracted: search their full text for a word, such as lighthouse.\n"
+                "Five newsrooms report the same events: their articles get topics, and form stories.\n"
+                f"A stand-in for a language model tags articles until {BUDGET} dollars are spent: see AI usage.\n"
                 f"Open {address_of(listener)} (Ctrl-C stops it)\n"
                 f"Log in as {READER} with the password {password}"
             )
             await serve_pages(runtime, listener, stop, every_stage(runtime.tools))
+
+
+def _with_language_model(settings: Settings, zoo: Zoo) -> Settings:
+    """The settings, with the zoo's stand-in for a language model, and a budget that is soon spent."""
+    model = {
+        "openrouter_api_key": SecretStr("not-a-key"), "openrouter_base_url": zoo.model_url, "ai_monthly_budget": BUDGET,
+        "ai_price_in": PRICE_IN, "ai_price_out": PRICE_OUT, "ai_tagging_model": MODEL, "summary_model": MODEL,
+    }  # fmt: skip
+    return settings.model_copy(update=model)
 
 
 async def _follow_exhibits(runtime: Runtime, zoo: Zoo) -> None:

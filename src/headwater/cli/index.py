@@ -10,9 +10,9 @@ from headwater.cli.options import AsJson, Yes, group
 from headwater.cli.output import counted, print_json, print_result, print_table, print_text
 from headwater.cli.running import in_runtime, with_runtime
 from headwater.cli.terminal import confirm, exit_failed
+from headwater.documents import store as documents
+from headwater.documents.types import DocumentCounts
 from headwater.errors import Invalid
-from headwater.outbox import store as outbox
-from headwater.outbox.types import OutboxCounts
 from headwater.publishing import store
 from headwater.publishing.decide import faults
 from headwater.publishing.elasticsearch import SearchIndex
@@ -31,7 +31,7 @@ async def status(runtime: Runtime, limit: Refused = 20, as_json: AsJson = False)
     Example: headwater index status --json
     """
     async with runtime.database.transaction() as conn:
-        counts, dead = await outbox.count(conn), await outbox.list_refused(conn, limit=limit)
+        counts, dead = await documents.count(conn), await documents.list_refused(conn, limit=limit)
     now = runtime.tools.clock()
     lag = max(now - (counts.oldest_at or now), timedelta(0))
     if as_json:
@@ -56,17 +56,17 @@ async def rebuild(
     """
     if refused:
         async with runtime.database.transaction() as conn:
-            revived = await outbox.revive(conn, now=runtime.tools.clock())
-        print_text(f"{counted(revived, 'document is', 'documents are')} retried by the stage `indexing`.")
+            revived = await documents.revive(conn, now=runtime.tools.clock())
+        print_text(f"{counted(revived, 'document is', 'documents are')} retried by the stage `delivering`.")
         return
     index = _index(runtime)
     left = await index.move_alias()
     target = await index.ensure()
     async with runtime.database.transaction() as conn:
-        await outbox.listen(conn, target=target)
-        await outbox.refill(conn)
+        await documents.listen(conn, target=target)
+        await documents.refill(conn)
         stored = await store.count_content(conn)
-    queued = f"{counted(stored, 'document is', 'documents are')} queued for {index.index}; the stage `indexing` sends"
+    queued = f"{counted(stored, 'document is', 'documents are')} queued for {index.index}; the stage `delivering` sends"
     moved = f" The alias no longer points to {', '.join(left)}, which can be deleted." if left else ""
     print_text(f"{queued} them.{moved}")
 
@@ -80,7 +80,7 @@ async def check(runtime: Runtime, as_json: AsJson = False) -> None:
     """
     look = await _index(runtime).look()
     async with runtime.database.transaction() as conn:
-        counts, stored = await outbox.count(conn), await store.count_content(conn)
+        counts, stored = await documents.count(conn), await store.count_content(conn)
     found = faults(look, counts, stored)
     text = f"{look.server}, health {look.health}: {look.index} has {look.documents or 0} of {stored} documents."
     record = asdict(look) | {"stored": stored, "waiting": counts.waiting, "faults": found}
@@ -101,7 +101,7 @@ def stop(yes: Yes = False) -> None:
 
 async def _stop(runtime: Runtime) -> int:
     async with runtime.database.transaction() as conn:
-        return await outbox.stop_listening(conn)
+        return await documents.stop_listening(conn)
 
 
 def _index(runtime: Runtime) -> SearchIndex:
@@ -110,7 +110,7 @@ def _index(runtime: Runtime) -> SearchIndex:
     return runtime.tools.index
 
 
-def _status(counts: OutboxCounts, lag: timedelta) -> str:
+def _status(counts: DocumentCounts, lag: timedelta) -> str:
     if not counts.is_listening:
         return "No search index: nothing is queued until Headwater runs with ELASTICSEARCH_URL."
     filling = " Articles older than the index are still being queued." if counts.is_filling else ""

@@ -24,7 +24,7 @@ def up(to: To = None) -> None:
     with database_server(load_quietly()) as server:
         done = run(server.migrate(to=to, progress=lambda step: print_text(f"applied {step.name}")))
     if not done:
-        print_text("Nothing to do: the schema is up to date.")
+        print_text("No migration to apply; roles, grants and policies are complete.")
 
 
 @migrate_app.command()

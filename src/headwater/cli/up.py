@@ -25,6 +25,7 @@ from headwater.runtime import (
     open_runtime,
     openid_login,
     rate_limits,
+    stream_options,
     token_issuer,
     web_options,
 )
@@ -109,9 +110,12 @@ def app_of(runtime: Runtime, listener: socket.socket) -> Litestar:
     web = replace(web, trials=trials, inspector=inspector, upload_sandbox=runtime.upload_sandbox)
     issuer = token_issuer(runtime.settings, runtime.tools.client)
     openid = openid_login(runtime.settings, runtime.tools.client, site=web.site)
-    limits = rate_limits(runtime.settings)
-    database = RequestDatabase(runtime.database, statement_timeout=runtime.settings.statement_timeout)
-    return create_app(database, runtime.tools.clock, runtime.settings.api_token, web, issuer, openid, limits)
+    limits, streams = rate_limits(runtime.settings), stream_options(runtime.settings)
+    database = RequestDatabase(
+        runtime.database, statement_timeout=runtime.settings.statement_timeout,
+        per_user=max(1, runtime.settings.database_pool_size // 3),
+    )  # fmt: skip
+    return create_app(database, runtime.tools.clock, runtime.settings.api_token, web, issuer, openid, limits, streams)
 
 
 @contextmanager
@@ -131,12 +135,18 @@ def _health_listener(settings: Settings) -> Iterator[socket.socket | None]:
         yield listener
 
 
+_NEEDED = {
+    "tagging": "set HEADWATER_OPENROUTER_API_KEY, and HEADWATER_AI_TAGGING to true",
+}
+_ENABLE = "it is disabled in the settings"
+
+
 async def _work(settings: Settings, stages: Sequence[str], listener: socket.socket | None) -> None:
     with stop_on_signals() as stop:
         async with open_runtime(settings) as runtime:
             names = stages or every_stage(runtime.tools)
             if missing := [name for name in names if name not in every_stage(runtime.tools)]:
-                raise Invalid(f"The stage {missing[0]!r} has no search index: set ELASTICSEARCH_URL.")
+                raise Invalid(f"The stage {missing[0]!r} cannot run here: {_NEEDED.get(missing[0], _ENABLE)}.")
             print_text(f"Headwater runs the stages {', '.join(names)} (Ctrl-C stops it)")
             async with watched_tasks(runtime) as tasks:
                 tasks.create_task(run_stages(runtime.tools, names, stop, settings.drain_timeout))

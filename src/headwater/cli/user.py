@@ -39,8 +39,16 @@ def create(email: Email, role: NewRole = None, password_stdin: FromStdin = False
     Example: headwater user create ann@example.com --role super_admin --password-stdin < password.txt
     """
     given = {"email": email, "password": _read_password(from_stdin=password_stdin)}
-    user = in_runtime(lambda runtime: changes.create_account(runtime.database, runtime.tools.clock, **given, role=role))
+
+    async def add(runtime: Runtime) -> tuple[User, bool]:
+        user = await changes.create_account(runtime.database, runtime.tools.clock, **given, role=role)
+        async with runtime.database.as_system() as conn:
+            return user, bool(await users_store.lock_administrators(conn))
+
+    user, has_administrator = in_runtime(add)
     print_text(f"{user.email} can log in now, as {user.role}.")
+    if not has_administrator:  # nobody else becomes one: only the first account is one by itself
+        print_text(f"There is no super_admin. To make this user one: headwater user role {user.email} super_admin")
 
 
 @user_app.command("list")

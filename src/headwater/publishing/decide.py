@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from headwater.outbox.types import Action, ClaimedEntry, OutboxCounts
+from headwater.documents.types import Action, ClaimedEntry, DocumentCounts
 from headwater.publishing.types import (
     BulkAnswered,
     BulkOutcome,
@@ -22,6 +22,7 @@ from headwater.publishing.types import (
     Reject,
     Retry,
 )
+from headwater.reading.text import storable
 from headwater.types import ArticleId
 
 T = TypeVar("T")
@@ -118,7 +119,7 @@ def asked_wait(outcome: BulkOutcome) -> timedelta | None:
     return outcome.retry_after if isinstance(outcome, Refused) else None
 
 
-def faults(look: IndexLook, counts: OutboxCounts, stored: int) -> list[str]:
+def faults(look: IndexLook, counts: DocumentCounts, stored: int) -> list[str]:
     """What is wrong with the index, one sentence each, for operators."""
     found: list[str] = []
     wanted = stored - counts.dead
@@ -132,7 +133,7 @@ def faults(look: IndexLook, counts: OutboxCounts, stored: int) -> list[str]:
         refused = "1 document was" if counts.dead == 1 else f"{counts.dead} documents were"
         found.append(f"{refused} refused; `headwater index status` shows why.")
     if not counts.is_listening:
-        found.append("No change is queued: the stage `indexing` has never run.")
+        found.append("No change is queued: the stage `delivering` has never run.")
     elif not (counts.waiting or counts.is_filling) and look.documents != wanted:
         found.append(
             f"Nothing waits, and {look.index} has {look.documents or 0} documents where {wanted} are stored: "
@@ -142,4 +143,4 @@ def faults(look: IndexLook, counts: OutboxCounts, stored: int) -> list[str]:
 
 
 def _reason(kind: str, reason: str) -> str:
-    return f"{kind}: {reason}"[:REASON_MAX] if reason else kind
+    return storable(f"{kind}: {reason}" if reason else kind)[:REASON_MAX]

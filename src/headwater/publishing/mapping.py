@@ -6,18 +6,18 @@ A change needs a new MAPPING_VERSION: `headwater index rebuild` then creates the
 from collections.abc import Mapping
 from typing import Any, cast
 
-MAPPING_VERSION = 1
+MAPPING_VERSION = 2
 
 _KEYWORD_MAX = 8191  # characters: Lucene refuses terms over 32,766 bytes, and a character has four at most
 _KEYWORD = {"type": "keyword", "ignore_above": _KEYWORD_MAX}
 _FIELDS: tuple[tuple[Mapping[str, Any], str], ...] = (
     (_KEYWORD, "id url canonical_url source_id source_name meta_keywords language content_hash classification_status"),
-    (_KEYWORD, "og_type og_url og_site_name"),
+    (_KEYWORD, "og_type og_url og_site_name content_type topics categories sentiment keywords story_id"),
     ({"type": "text"}, "title raw_text meta_description og_title og_description"),
     ({"type": "text", "index": False}, "raw_html lead_image og_image"),  # kept, and not searched
     ({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}}, "author article_section"),
     ({"type": "date"}, "published_date crawled_at"),
-    ({"type": "integer"}, "word_count version"),
+    ({"type": "integer"}, "word_count version quality_score"),
     ({"type": "object", "enabled": False}, "json_ld_data"),
 )
 

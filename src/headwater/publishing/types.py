@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from headwater.outbox.types import ClaimedEntry
+from headwater.documents.types import ClaimedEntry
 
 
 @dataclass(frozen=True, slots=True)

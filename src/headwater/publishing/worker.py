@@ -1,5 +1,5 @@
-"""Indexing: claim changed articles, read them, send them to the index, write the result of each. An entry is deleted
-only after the index confirmed it."""
+"""Indexing, in the stage `delivering`: claim changed articles, read them, send them to the index, write the result of
+each. An entry is deleted only after the index confirmed it."""
 
 import random
 import time
@@ -8,15 +8,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headwater.db import Database
+from headwater.db import Connection, Database
+from headwater.documents import store as documents
+from headwater.documents.types import ClaimedEntry
 from headwater.errors import IndexMismatch, IndexUnavailable
 from headwater.ids import new_id
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
-from headwater.outbox import store as outbox
-from headwater.outbox.types import ClaimedEntry
 from headwater.publishing import store
-from headwater.publishing.decide import asked_wait, groups, must_split, operation, outcomes_of, requests, wait
+from headwater.publishing.decide import (
+    REASON_MAX,
+    asked_wait,
+    groups,
+    must_split,
+    operation,
+    outcomes_of,
+    requests,
+    wait,
+)
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.types import (
     BulkOutcome,
@@ -28,6 +37,7 @@ from headwater.publishing.types import (
     Reject,
     Retry,
 )
+from headwater.reading.text import storable
 from headwater.types import Clock
 
 log = get_logger()
@@ -42,8 +52,6 @@ class IndexBatch:
 
 
 class Indexer:
-    name = "indexing"
-
     def __init__(self, database: Database, index: SearchIndex, clock: Clock, options: IndexOptions) -> None:
         self._database, self._index, self._clock = database, index, clock
         self._options = options
@@ -51,6 +59,15 @@ class Indexer:
         self._failures = 0
         self._waits_until: datetime | None = None
         self.concurrency = options.concurrency
+
+    async def due(self) -> int:
+        """How many batches may be claimed at the same time; one while the index is prepared, or tried after a failure.
+        Raises DatabaseUnavailable."""
+        if self._is_waiting or not self._is_ready:
+            return 0 if self._is_waiting else 1
+        async with self._database.transaction() as conn:
+            is_due = await documents.is_due(conn, now=self._clock())
+        return (1 if self._failures else self.concurrency) if is_due else 0
 
     async def claim(self, limit: int) -> Sequence[IndexBatch]:
         """Up to `limit` batches; none while waiting after a failure, then one entry. Raises DatabaseUnavailable."""
@@ -77,7 +94,7 @@ class Indexer:
         if waiting:
             unsent, until = [entry for group in waiting for entry in group], self._waits_until or self._clock()
             async with self._database.transaction() as conn:
-                await outbox.postpone(conn, entries=unsent, until=until, was_sent=False)
+                await documents.postpone(conn, entries=unsent, until=until, was_sent=False)
         counts = Counter(type(one) for one in results)
         took = timedelta(seconds=time.perf_counter() - started)
         report = IndexReport(counts[Done], counts[Retry], counts[Reject], took)
@@ -87,15 +104,12 @@ class Indexer:
         log.debug("documents indexed", **counted, took_ms=round(took.total_seconds() * 1000))
         return report
 
-    async def lag(self) -> timedelta:
-        """How far the index is behind, including outages. Raises DatabaseUnavailable."""
-        async with self._database.transaction() as conn:
-            oldest = await outbox.oldest_at(conn)
-        return max(self._clock() - oldest, timedelta(0)) if oldest else timedelta(0)
-
     @property
     def _is_waiting(self) -> bool:
-        return self._waits_until is not None and self._clock() < self._waits_until
+        if self._waits_until is None:
+            return False
+        # A later time was set by a clock that was ahead.
+        return timedelta(0) < self._waits_until - self._clock() <= self._options.wait_max
 
     async def _prepare(self) -> bool:
         """Whether the index is available and has our mapping; from the first time on, changes are queued for it."""
@@ -105,9 +119,11 @@ class Indexer:
             target = await self._index.ensure()
         except (IndexUnavailable, IndexMismatch) as error:
             self._pause(str(error), is_refusal=isinstance(error, IndexMismatch) or error.is_refusal)
+            async with self._database.transaction() as conn:
+                await documents.note_failure(conn, reason=storable(str(error))[:REASON_MAX], now=self._clock())
             return False
         async with self._database.transaction() as conn:
-            if await outbox.listen(conn, target=target):
+            if await documents.listen(conn, target=target):
                 log.info("index is filled", index=self._index.index)
         self._is_ready = True
         return True
@@ -116,9 +132,9 @@ class Indexer:
         now = self._clock()
         until = now + self._options.lease
         async with self._database.transaction() as conn:
-            entries = await outbox.claim(conn, lease=new_id(), now=now, leased_until=until, limit=limit)
+            entries = await documents.claim(conn, lease=new_id(), now=now, leased_until=until, limit=limit)
             if len(entries) < limit:
-                await outbox.fill(conn, now=now, limit=FILLED_AT_ONCE)
+                await documents.fill(conn, now=now, limit=FILLED_AT_ONCE)
         return [IndexBatch(entries, until)] if entries else []
 
     async def _send_group(self, entries: Sequence[ClaimedEntry]) -> list[ItemOutcome]:
@@ -167,11 +183,21 @@ class Indexer:
     async def _write(self, pairs: Sequence[tuple[ClaimedEntry, ItemOutcome]], until: datetime) -> None:
         rejected = [(entry, one.reason) for entry, one in pairs if isinstance(one, Reject)]
         async with self._database.transaction() as conn:
-            await outbox.acknowledge(conn, entries=[entry for entry, one in pairs if isinstance(one, Done)])
-            await outbox.postpone(conn, entries=[entry for entry, one in pairs if isinstance(one, Retry)], until=until)
-            await outbox.reject(conn, rejected=rejected)
+            await documents.acknowledge(conn, entries=[entry for entry, one in pairs if isinstance(one, Done)])
+            again = [entry for entry, one in pairs if isinstance(one, Retry)]
+            await documents.postpone(conn, entries=again, until=until)
+            await documents.reject(conn, rejected=rejected)
+            await self._note(conn, [one for _, one in pairs])
         for entry, reason in rejected:
             log.warning("document refused", article=str(entry.article_id), version=entry.version, reason=reason)
+
+    async def _note(self, conn: Connection, results: Sequence[ItemOutcome]) -> None:
+        """What operators see of its channel."""
+        now = self._clock()
+        if failed := next((one for one in results if isinstance(one, Retry)), None):
+            await documents.note_failure(conn, reason=failed.reason, now=now)
+        else:
+            await documents.note_delivered(conn, count=sum(isinstance(one, Done) for one in results), now=now)
 
     def _pause(self, reason: str, *, asked: timedelta | None = None, is_refusal: bool = False) -> datetime:
         """Send nothing for a while; logged once, at the start."""

@@ -1,4 +1,4 @@
-"""The outbox stays quick when an outage of the index has filled it."""
+"""The queue of the search index stays quick when an outage of the index has filled it."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -38,7 +38,11 @@ async def full(server_conninfo: str, template: str) -> AsyncIterator[Connection]
 
 
 FILL = (
-    "INSERT INTO outbox_listening (target, since) VALUES ('index', pg_current_xact_id())",
+    """
+    INSERT INTO channels (id, name, query, destination)
+    VALUES (gen_random_uuid(), 'search-index', '*', 'search_index')
+    """,
+    "INSERT INTO search_index (target, since, channel_id) SELECT 'index', pg_current_xact_id(), id FROM channels",
     """
     INSERT INTO articles (id, url, url_key, title, seen_at)
     SELECT md5(n::text)::uuid, 'https://example.com/' || n, sha256(n::text::bytea), 'title', %(start)s
@@ -51,11 +55,12 @@ FILL = (
     FROM articles
     """,
     """
-    INSERT INTO outbox (url_key, article_id, version, queued_version, action, queued_at, ready_at, reason)
-    SELECT sha256(n::text::bytea), md5(n::text)::uuid, 1, n, 'index', %(start)s::timestamptz + n * interval '1 second',
-        CASE WHEN mod(n, 1000) = 0 THEN 'infinity' ELSE %(start)s::timestamptz + (n - 10000) * interval '1 second' END,
+    INSERT INTO deliveries (channel_id, revision, url_key, article_id, version, queued_version, action, queued_at,
+        ready_at, reason)
+    SELECT channel_id, n, sha256(n::text::bytea), md5(n::text)::uuid, 1, n, 'index',
+        %(start)s::timestamptz + n * interval '1 second', %(start)s::timestamptz + (n - 10000) * interval '1 second',
         CASE WHEN mod(n, 1000) = 0 THEN 'odd' END
-    FROM generate_series(1, 100000) AS n
+    FROM search_index, generate_series(1, 100000) AS n
     """,
 )
 
@@ -63,7 +68,7 @@ FILL = (
 @pytest.mark.parametrize("name", HOT)
 async def test_a_hot_statement_reads_no_table_in_full(name: str, full: Connection) -> None:
     values, budget = HOT[name]
-    sql = sql_of(f"outbox.{name}")
+    sql = sql_of(f"documents.{name}")
 
     async with full.transaction(force_rollback=True):
         cur = await full.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)
@@ -71,7 +76,7 @@ async def test_a_hot_statement_reads_no_table_in_full(name: str, full: Connectio
     assert row is not None
     plan = row[0][0]["Plan"]
 
-    assert set(tables_read_in_full(plan)) <= {"outbox_listening"}
+    assert set(tables_read_in_full(plan)) <= {"search_index", "channels"}
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= budget
 
 

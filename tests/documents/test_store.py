@@ -1,4 +1,4 @@
-"""The outbox: nothing before an index listens, one row per URL, leases, and the filling of a new index."""
+"""What waits for the search index: nothing before one listens, one row per URL, leases, the filling of a new index."""
 
 import asyncio
 from datetime import timedelta
@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from headwater.db import Connection, Database
+from headwater.documents import store
+from headwater.documents.types import Action, ClaimedEntry, DocumentEntry
 from headwater.ids import new_id
-from headwater.outbox import store
-from headwater.outbox.types import Action, ClaimedEntry, OutboxEntry
 from headwater.types import ArticleId
 from tests.clock import START
 from tests.publishing.stored import extract, forget
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.database
 LATER = START + timedelta(minutes=5)
 
 
-def an_entry(name: str = "a", *, version: int = 1, action: Action = Action.INDEX) -> OutboxEntry:
-    return OutboxEntry(ArticleId(new_id()), name.encode().ljust(32), version, action)
+def an_entry(name: str = "a", *, version: int = 1, action: Action = Action.INDEX) -> DocumentEntry:
+    return DocumentEntry(ArticleId(new_id()), name.encode().ljust(32), version, action)
 
 
-async def queue(conn: Connection, *entries: OutboxEntry) -> None:
+async def queue(conn: Connection, *entries: DocumentEntry) -> None:
     await store.listen(conn, target="index")
     await store.enqueue(conn, entries=entries, now=START)
 
@@ -152,7 +152,7 @@ async def test_listening_again_to_the_same_index_changes_nothing(conn: Connectio
     assert [await store.listen(conn, target=target) for target in ("one", "one", "two")] == [True, False, True]
 
 
-async def test_without_an_index_the_outbox_is_emptied(conn: Connection) -> None:
+async def test_without_an_index_the_queue_is_emptied(conn: Connection) -> None:
     await queue(conn, an_entry("a"), an_entry("b"))
 
     assert await store.stop_listening(conn) == 2
@@ -181,7 +181,7 @@ async def older_transactions_end(database: Database) -> None:
     async with asyncio.timeout(300):
         while True:
             async with database.transaction() as conn:
-                cur = await conn.execute("SELECT since < pg_snapshot_xmin(pg_current_snapshot()) FROM outbox_listening")
+                cur = await conn.execute("SELECT since < pg_snapshot_xmin(pg_current_snapshot()) FROM search_index")
                 if await cur.fetchone() == (True,):
                     return
             await asyncio.sleep(0.01)

@@ -14,7 +14,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class OutboxEntry:
+class DocumentEntry:
     """An article whose content changed. `version` is that of the content; the index compares `queued_version`."""
 
     article_id: ArticleId
@@ -24,10 +24,11 @@ class OutboxEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimedEntry(OutboxEntry):
+class ClaimedEntry(DocumentEntry):
     queued_version: int  # when it was queued, in microseconds; the index compares it
     lease: UUID
     attempts: int  # earlier ones, with those whose lease expired
+    revision: int  # of the delivery; another once the article changes again
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class RefusedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class OutboxCounts:
+class DocumentCounts:
     """How many entries wait or were refused; `oldest_at` None: none waits."""
 
     waiting: int

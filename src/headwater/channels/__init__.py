@@ -1,0 +1,1 @@
+"""Channels: which articles are sent where, and what is still to be sent."""

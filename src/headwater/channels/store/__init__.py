@@ -1,0 +1,1 @@
+"""Every statement on `channels`, `deliveries` and `publishing_state`."""

@@ -1,0 +1,29 @@
+"""Which feeds list an article, and its URL: what decides who may see it."""
+
+from collections.abc import Sequence
+
+from headwater.articles.types import ListingFeed
+from headwater.db import Connection
+from headwater.types import ArticleId
+
+
+async def find_feeds(conn: Connection, *, article_ids: Sequence[ArticleId]) -> dict[ArticleId, list[ListingFeed]]:
+    """The feeds that list each of these articles; an article that exists and no feed lists has none."""
+    statement = """
+        SELECT wanted.id, coalesce(listed.feeds, '[]')
+        FROM unnest(%(ids)s::uuid[]) AS wanted (id)
+        CROSS JOIN LATERAL (SELECT FROM articles WHERE articles.id = wanted.id OFFSET 0) AS articles
+        CROSS JOIN LATERAL (
+            SELECT jsonb_agg(jsonb_build_array(sources.is_system, sources.feed_url)) AS feeds
+            -- OFFSET 0: each by itself, where a join would read whole partitions
+            FROM (SELECT * FROM article_sources WHERE article_sources.article_id = wanted.id OFFSET 0) AS links
+            JOIN sources ON sources.id = links.source_id
+        ) AS listed
+    """
+    cur = await conn.execute(statement, {"ids": list(article_ids)})
+    return {ArticleId(row[0]): [ListingFeed(*feed) for feed in row[1]] for row in await cur.fetchall()}
+
+
+async def find_urls(conn: Connection, *, article_ids: Sequence[ArticleId]) -> dict[ArticleId, str]:
+    cur = await conn.execute("SELECT id, url FROM articles WHERE id = ANY(%(ids)s::uuid[])", {"ids": list(article_ids)})
+    return {ArticleId(article_id): url for article_id, url in await cur.fetchall()}

@@ -1,0 +1,43 @@
+"""Which articles everyone may see: those that are not known from private feeds of users only."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from headwater.articles.decide import is_private
+from headwater.channels.store import listed
+from headwater.db import Connection
+from headwater.errors import InvalidUrl
+from headwater.frontier.keys import locate
+from headwater.frontier.store.listing import find_several
+from headwater.frontier.types import Origin
+from headwater.types import ArticleId
+
+
+async def find_visible(conn: Connection, ids: Sequence[ArticleId], now: datetime) -> list[ArticleId]:
+    """Those of these articles that are not known from private feeds of users only, in their order.
+
+    An article that no feed lists was submitted to the frontier, or it is a starred one whose feed was deleted: the
+    latter is hidden, since the feed may have been private.
+    """
+    if not ids:
+        return []
+    feeds = await listed.find_feeds(conn, article_ids=ids)
+    unlisted = [one for one in ids if one in feeds and not feeds[one]]
+    submitted = await _find_submitted(conn, unlisted, now) if unlisted else set[ArticleId]()
+    return [one for one in ids if one in submitted or (feeds.get(one) and not is_private(feeds[one]))]
+
+
+async def _find_submitted(conn: Connection, ids: Sequence[ArticleId], now: datetime) -> set[ArticleId]:
+    keys = {one: frontier_id(url) for one, url in (await listed.find_urls(conn, article_ids=ids)).items()}
+    found = await find_several(conn, ids=[key for key in keys.values() if key], now=now)
+    manual = {key for key, url in found.items() if url.origin is Origin.MANUAL}
+    return {one for one, key in keys.items() if key in manual}
+
+
+def frontier_id(url: str) -> UUID | None:
+    """The id of a URL in the frontier; None for one that cannot be there."""
+    try:
+        return locate(url).key.id
+    except InvalidUrl:
+        return None

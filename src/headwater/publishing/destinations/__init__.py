@@ -1,0 +1,1 @@
+"""Where channels send their messages: one module for each kind of destination."""

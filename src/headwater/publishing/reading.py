@@ -1,0 +1,72 @@
+"""A channel that is read instead of sent: its messages after a revision, and its feed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from html import escape
+from typing import Final
+
+from headwater.channels.store import deliveries
+from headwater.channels.types import Channel
+from headwater.db import Connection
+from headwater.feeds.write import WrittenEntry, WrittenFeed
+from headwater.publishing import store
+from headwater.publishing.delivery.types import OutgoingMessage
+from headwater.publishing.message import ArticleRecord, article_fields, message_of
+
+FEED_ENTRIES: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelMessages:
+    """Messages in the order of revisions. `cursor`: the revision up to which there are no others."""
+
+    messages: Sequence[OutgoingMessage]
+    cursor: int
+    has_more: bool
+
+
+async def read_messages(
+    conn: Connection, channel: Channel, *, after: int, limit: int, now: datetime
+) -> ChannelMessages:
+    """What the channel has after a revision, without articles that are deleted."""
+    latest = await deliveries.last_revision(conn)  # first: what is up to it is visible then
+    rows = await deliveries.list_after(conn, channel_id=channel.id, after=after, limit=limit)
+    has_more = len(rows) == limit
+    with_html = bool(channel.options.get("html"))
+    records = await store.read_records(conn, article_ids=[one.article_id for one in rows], with_html=with_html)
+    messages = [
+        message_of(
+            records[one.article_id], channel_id=channel.id, channel=channel.name, revision=one.revision, now=now,
+            with_html=with_html,
+        )
+        for one in rows
+        if one.article_id in records
+    ]  # fmt: skip
+    last = rows[-1].revision if rows else after
+    return ChannelMessages(messages, last if has_more else max(last, latest), has_more)
+
+
+def feed_addresses(site: str, key: str) -> tuple[str, str]:
+    """Of the Atom feed, and of the JSON Feed."""
+    base = f"{site.rstrip('/')}/channel-feeds/{key}"
+    return f"{base}/atom.xml", f"{base}/feed.json"
+
+
+async def read_feed(conn: Connection, channel: Channel, *, url: str) -> WrittenFeed:
+    """The newest articles of a channel, each once."""
+    rows = await deliveries.list_newest(conn, channel_id=channel.id, limit=FEED_ENTRIES)
+    with_html = bool(channel.options.get("html"))
+    records = await store.read_records(conn, article_ids=[one.article_id for one in rows], with_html=with_html)
+    entries = [_entry(records[one.article_id], one.queued_at) for one in rows if one.article_id in records]
+    updated_at = max((one.updated_at for one in entries), default=channel.created_at)
+    return WrittenFeed(f"urn:uuid:{channel.id}", url, channel.name, updated_at, entries)
+
+
+def _entry(record: ArticleRecord, updated_at: datetime) -> WrittenEntry:
+    fields = article_fields(record, with_html=False)
+    return WrittenEntry(
+        f"urn:uuid:{record.id}", record.url, record.title, updated_at, record.published_at,
+        ", ".join(record.authors) or None, escape(fields["intro"]), record.html,
+        [*fields["topics"], *fields["categories"]],
+    )  # fmt: skip
