@@ -1,9 +1,12 @@
-"""What users may enter for a feed, as tables; without a database."""
+"""What users may enter for a feed and in a search, as tables; without a database."""
+
+from uuid import UUID
 
 import pytest
 
 from headwater.errors import InvalidFeed
-from headwater.library.decide import check_category, check_feed, page_count
+from headwater.library.decide import check_category, check_feed, nest_feeds, page_count
+from headwater.library.types import UnreadFeed
 from headwater.urls import MAX_LENGTH
 
 URL = "https://example.com/feed"
@@ -72,10 +75,39 @@ def test_both_fields_are_reported_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("category", "kept"),
-    [("", None), (" \n ", None), ("  World \t news ", "World news"), ("x" * 100, "x" * 100)],
+    [
+        ("", None),
+        (" \n ", None),
+        ("  World \t news ", "World news"),
+        ("x" * 100, "x" * 100),
+        ("World / News", "World/News"),
+        (" /a// b/", "a/b"),
+        ("/", None),
+    ],
 )
 def test_a_category_is_trimmed_and_an_empty_one_is_none(category: str, kept: str | None) -> None:
     assert check_category(category) == kept
+
+
+def a_feed(name: str, category: str | None, unread: int) -> UnreadFeed:
+    return UnreadFeed(UUID(int=sum(name.encode())), name, category, unread)
+
+
+def test_feeds_are_nested_by_their_categories_and_counts_are_added_up() -> None:
+    feeds = [
+        a_feed("a", "World/News", 2), a_feed("b", "world", 3), a_feed("c", "Arts", 100), a_feed("d", None, 5),
+        a_feed("e", "world/news/Local", 4),
+    ]  # fmt: skip
+
+    arts, world = nest_feeds(feeds, most=100)
+
+    assert (arts.path, arts.unread, arts.is_least) == ("Arts", 100, True)
+    assert (world.path, world.unread, world.is_least) == ("World", 9, False)
+    assert [feed.name for feed in world.feeds] == ["b"]
+    (news,) = world.nested
+    assert (news.name, news.path, news.unread) == ("News", "World/News", 6)
+    (local,) = news.nested
+    assert (local.name, local.path, [feed.name for feed in local.feeds]) == ("Local", "World/News/Local", ["e"])
 
 
 def test_a_long_category_is_refused() -> None:

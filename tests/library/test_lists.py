@@ -16,6 +16,8 @@ from headwater.ids import new_id
 from headwater.library import search as searching
 from headwater.library.store import lists, marks, subscriptions
 from headwater.library.types import ArticleLine, ArticlesQuery, FeedsQuery, FeedStatus, Shelf
+from headwater.query.grammar import parse
+from headwater.query.types import Audience
 from headwater.sources.store import sources
 from headwater.types import ArticleId, PageCursor
 from tests.builders import a_source, an_article
@@ -247,14 +249,71 @@ async def test_a_search_finds_the_same_by_steps_and_by_index(
     monkeypatch.setattr(searching, "RARE", rare)
     found: list[str] = []
     query = ArticlesQuery(shelf=Shelf.ALL, limit=1)
+    tree = parse("otters -4 newer:2min", Audience.READER).tree
     async with database.as_system() as conn:
         await conn.execute("UPDATE articles SET title = title || ' otters' WHERE title <> '3'")
     async with database.as_user(readers.ada.id) as conn:
         for _ in range(10):
-            page = await searching.search(conn, words="otters -4", query=query, since=START + timedelta(minutes=2))
+            page = await searching.search(conn, tree=tree, query=query, now=START + timedelta(minutes=4))
             found += titles(page.lines)
             if page.then is None:
                 break
             query = replace(query, after=page.then)
 
     assert found == ["5 otters", "2 otters"]
+
+
+PARTS = {
+    "source:daily": "531", "category:news": "531", "source:weekly -source:daily": "42", "tag:mine": "5421",
+    "has:enclosure": "4", "topic:sport": "3", "topic:sport or has:enclosure": "43", "title:2": "2", "-title:2": "5431",
+    "host:x.example newer:2min": "5432", "older:2min": "1", "before:2026-03-01": "", "*": "54321", "-*": "",
+    "after:2026-02-28 tag:mine source:daily": "51", "is:hidden": "", "is:starred or is:read": "",
+}  # fmt: skip
+
+
+async def test_every_part_of_a_query_finds_the_same_by_steps_and_by_index(
+    database: Database, readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with database.as_user(readers.ada.id) as conn:
+        one = await find(conn, "1")
+    async with database.as_system() as conn:
+        await conn.execute(
+            "INSERT INTO labels (article_id, scheme, label, method, score, version, made_at, is_shown, is_disputed) "
+            "SELECT id, 'topic', 'sport', 'model', 1, '1', now(), true, false FROM articles WHERE title = '3'"
+        )
+        await conn.execute(
+            """UPDATE article_sources SET enclosures = '[{"url": "https://x.example/1"}]' """
+            "FROM articles WHERE id = article_id AND articles.title = '4'"
+        )
+        await conn.execute("UPDATE subscriptions SET tags = '{mine}' WHERE name = 'Weekly'")
+        await conn.execute(
+            "INSERT INTO marks (user_id, article_id, tags) VALUES (%(user)s, %(one)s, '{mine}')",
+            {"user": readers.ada.id, "one": one},
+        )
+    for step, rare, shelf in ((2, 1, Shelf.ALL), (2, 100, Shelf.ALL), (2, 100, Shelf.UNREAD), (300, 1, Shelf.UNREAD)):
+        for name, value in (("STEP", step), ("RARE", rare), ("RARE_LABELS", rare)):
+            monkeypatch.setattr(searching, name, value)
+        async with database.as_user(readers.ada.id) as conn:
+            found = {text: "".join(await every_title(conn, text, shelf)) for text in PARTS}
+
+        assert found == PARTS
+
+
+async def every_title(conn: Connection, text: str, shelf: Shelf) -> list[str]:
+    tree = parse(text, Audience.READER).tree
+    query: ArticlesQuery | None = ArticlesQuery(shelf=shelf, limit=1)
+    found: list[str] = []
+    while query is not None:
+        page = await searching.search(conn, tree=tree, query=query, now=START + timedelta(minutes=4))
+        found += titles(page.lines)
+        query = replace(query, after=page.then) if page.then else None
+    return found
+
+
+async def test_hidden_articles_are_found_only_where_the_query_says_so(database: Database, readers: Readers) -> None:
+    async with database.as_user(readers.ada.id) as conn:
+        hidden = await find(conn, "4")
+        await marks.set_hidden(conn, user_id=readers.ada.id, article_ids=[hidden], hidden_at=NOW)
+        found = {text: "".join(await every_title(conn, text, Shelf.ALL)) for text in ("*", "is:hidden", "title:4")}
+
+    assert found == {"*": "5321", "is:hidden": "4", "title:4": ""}

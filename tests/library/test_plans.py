@@ -11,6 +11,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from headwater.db import Connection, set_user
+from headwater.query.grammar import parse
+from headwater.query.sql import condition
+from headwater.query.types import Audience
 from headwater.types import UserId
 from tests.clock import START
 from tests.databases import new_database
@@ -26,7 +29,8 @@ READER = UserId(UUID(int=1))
 READERS = 50
 LATEST = {"listed_at": "infinity", "article_id": UUID(int=2**128 - 1)}
 OLD = {"listed_at": START - timedelta(days=300), "article_id": UUID(int=0)}
-PAGE = {"feed": None, "category": None, "limit": 30, "look": 1_200, **LATEST}
+PAGE = {"feed": None, "category": None, "limit": 30, "look": 1_200, "with_hidden": False, **LATEST}
+OLDEST = PAGE | {"listed_at": "-infinity", "article_id": UUID(int=0)}
 
 FILL = (
     """
@@ -69,6 +73,20 @@ FILL = (
         'About water and w' || n || repeat(' and more of it', 20), '{}', '{}', 'en', '{}', '{}', '{}', 60, 1, %(start)s
     FROM generate_series(1, %(articles)s, 10) AS n
     """,
+    # Seventeen topics, a quality for each, a rare keyword; five articles in a row are one story.
+    """
+    INSERT INTO labels (article_id, scheme, label, method, score, version, made_at, is_shown, is_disputed)
+    SELECT article(n), scheme, label, 'model', 0.5, '1', %(start)s, true, false
+    FROM generate_series(1, %(articles)s) AS n
+    CROSS JOIN LATERAL (VALUES
+        ('topic', 'topic ' || mod(n, 17)), ('quality', 'quality'),
+        ('keyword', CASE WHEN mod(n, 5000) = 0 THEN 'quokka' ELSE 'word ' || n END)
+    ) AS given (scheme, label)
+    """,
+    """
+    INSERT INTO article_state (article_id, story_id)
+    SELECT article(n), md5('story' || n / 5)::uuid FROM generate_series(1, %(articles)s) AS n
+    """,
     # The reader follows half of all sources, and has read all up to half a year ago in every second one of them.
     """
     INSERT INTO subscriptions (id, user_id, source_id, name, read_until, created_at)
@@ -79,8 +97,9 @@ FILL = (
     """,
     # Everybody has read the same 2,000, the newest among them.
     """
-    INSERT INTO marks (user_id, article_id, is_read, starred_at)
-    SELECT lpad(to_hex(u), 32, '0')::uuid, article(n), true, CASE WHEN mod(n, 10) = 0 THEN %(start)s END
+    INSERT INTO marks (user_id, article_id, is_read, starred_at, tags)
+    SELECT lpad(to_hex(u), 32, '0')::uuid, article(n), true, CASE WHEN mod(n, 10) = 0 THEN %(start)s END,
+        CASE WHEN mod(n, 5) = 0 THEN ARRAY['later', 'tag ' || mod(n, 50)] ELSE '{}' END
     FROM generate_series(1, %(readers)s) AS u
     CROSS JOIN generate_series(1, 4000, 2) AS n
     """,
@@ -117,6 +136,7 @@ async def uneven(server_conninfo: str, template: str) -> AsyncIterator[Connectio
 
 
 ONE_FEED = UUID("9e4acee6ed56bf7e37a9da9a2f13ff40")
+STORY = UUID(hashlib.md5(b"story3").hexdigest())  # noqa: S324  as the rows are made
 SOME = [UUID(int=n) for n in range(60)]
 HOT: dict[str, tuple[str, dict[str, Any], int]] = {
     # the function, the values it is called with, and how many 8 kB pages it may touch
@@ -126,23 +146,46 @@ HOT: dict[str, tuple[str, dict[str, Any], int]] = {
     "newest of a category": ("_list_newest_places", PAGE | {"category": "None"}, 100),
     "unread": ("_list_unread_places", PAGE, 5_000),
     "unread, few left": ("_list_unread_places", PAGE | OLD, 8_000),
+    "oldest": ("_list_oldest_places", OLDEST | {"is_unread": False}, 60_000),
+    "oldest unread": ("_list_oldest_places", OLDEST | {"is_unread": True}, 60_000),
+    "oldest of a feed": ("_list_oldest_places", OLDEST | {"feed": ONE_FEED, "is_unread": False}, 400),
     "what a page of lines shows": (
         "_view",
         {"article_ids": SOME[:30], "feed": None, "category": None, "is_unread": True},
         1_500,
     ),
     "starred": ("list_starred", PAGE, 1_000),
+    "starred, oldest first": ("_list_starred_oldest", OLDEST, 1_000),
     "feeds": ("list_feeds", {"search": "", "status": "all", "limit": 20, "offset": 0}, 500),
     "neighbours": ("list_unread_counts", {"most": 100}, 120_000),
-    "one article": ("find_article", {"id": UUID(int=5)}, 50),
+    "newest unread, for views": ("list_newest_unread", {"limit": 1_000}, 60_000),
+    "tags": ("list_tags", {"counted": 5_000, "most": 500}, 500),
+    "one article": ("find_article", {"id": UUID(int=5), "prefers_feed": False}, 50),
     "hits of a rare word": ("find_hits", {"words": "quokka", "most": 5_000}, 400),
     "hits of a common word": ("find_hits", {"words": "water", "most": 5_000}, 2_000),
-    "hits among some": ("find_hits_among", {"words": "water", "article_ids": SOME}, 3_000),
-    "lines among some": ("list_among", PAGE | {"article_ids": SOME, "since": None}, 2_000),
-    "starred words": ("search_starred", PAGE | {"words": "quokka", "since": None}, 8_000),
+    "lines among some": ("list_among", PAGE | {"article_ids": SOME, "is_unread": False}, 2_000),
+    "unread lines among some": ("list_among", PAGE | {"article_ids": SOME, "is_unread": True}, 2_000),
+    "articles with a rare label": ("find_labelled", {"schemes": ["keyword"], "labels": ["quokka"], "most": 2_000}, 200),
+    "articles with a common label": (
+        "find_labelled",
+        {"schemes": ["topic"], "labels": ["topic 3"], "most": 2_000},
+        2_500,
+    ),
+    "articles of a feed": (
+        "find_listed",
+        {"name": "Feed 31", "source_id": None, "category": None, "tag": None, "most": 5_000},
+        1_500,
+    ),
+    "articles with a tag": (
+        "find_listed",
+        {"name": None, "source_id": None, "category": None, "tag": "x", "most": 5_000},
+        1_000,
+    ),
+    "articles of a story": ("find_of_story", {"story_id": STORY, "most": 5_000}, 100),
+    "articles with a file": ("find_enclosed", {"most": 5_000}, 100),
 }
 STOP_EARLY = {"hits of a common word"}  # whichever way it is looked for, so many are found soon
-SHARED = {"articles", "article_sources", "content", "marks"}
+SHARED = {"articles", "article_sources", "content", "marks", "labels", "article_state"}
 
 
 @pytest.mark.parametrize("name", HOT)
@@ -159,6 +202,7 @@ EMPTY_FEED = UUID(hashlib.md5(b"1x2").hexdigest())  # noqa: S324  as the rows ar
 UNEVEN: dict[str, tuple[str, dict[str, Any], int]] = {
     **{name: HOT[name] for name in ("newest", "unread", "starred", "feeds", "one article", "lines among some")},
     "neighbours": ("list_unread_counts", {"most": 100}, 80_000),
+    "newest unread, for views": ("list_newest_unread", {"limit": 1_000}, 80_000),
     "newest, far back": ("_list_newest_places", PAGE | OLD, 30_000),
     "unread, few left": ("_list_unread_places", PAGE | OLD, 30_000),
     "newest of an empty feed": ("_list_newest_places", PAGE | {"feed": EMPTY_FEED}, 400),
@@ -197,11 +241,165 @@ async def test_a_plan_for_any_values_reads_no_table_in_full_either(name: str, fu
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= budget
 
 
+@pytest.mark.parametrize("name", ["newest", "newest, far back", "unread"])
+async def test_hidden_articles_are_skipped_by_index(name: str, full: Connection) -> None:
+    function, values, _ = HOT[name]
+    hide = "UPDATE marks SET hidden_at = now() WHERE user_id = %(reader)s"
+    async with full.transaction(force_rollback=True):
+        await full.execute(hide, {"reader": READER})
+
+        plan = await explain(full, function, values)
+
+    assert set(tables_read_in_full(plan)) & SHARED == set()
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= 8_000
+
+
+OF_ARTICLES: dict[str, tuple[str, dict[str, Any], int, int]] = {
+    "tags of unread articles": ("count_tags", {}, 1_000, 8_000),
+    # the function, its other values, how many of the newest articles it is given, and the pages it may touch
+    "the followed among what an index found": ("find_followed_among", {}, 300, 3_000),
+    "the stories of a page": ("find_stories", {}, 30, 200),
+    "what is behind the lines of a page": ("_list_placed", {}, 30, 2_000),
+    "the titles of what is behind them": ("_describe", {}, 30, 1_000),
+}
+
+
+@pytest.mark.parametrize("is_generic", [False, True], ids=["planned", "generic"])
+@pytest.mark.parametrize("name", OF_ARTICLES)
+async def test_labels_and_stories_are_found_by_the_articles_of_a_page(
+    name: str, full: Connection, *, is_generic: bool
+) -> None:
+    function, more, count, budget = OF_ARTICLES[name]
+    values = {**more, **await newest_values(full, count)}
+
+    plan = await explain(full, function, values, is_generic=is_generic)
+
+    assert set(tables_read_in_full(plan)) & SHARED == set()
+    assert plan["Actual Rows"] > 0
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= budget
+
+
+# A query, and the 8 kB pages that it may touch for each of the 300 articles of a step.
+CONDITIONS = {
+    "water": 40, "water -quokka": 40, "quality:>40 topic:sport": 15, "source:feed": 20, "is:unread": 20, "tag:x": 25,
+    "has:enclosure newer:9d": 20, "title:water author:x": 40, f"story:{STORY}": 15, "host:example.com": 10,
+    "water quality:>40 source:feed is:unread tag:x newer:9d": 80,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("is_generic", [False, True], ids=["planned", "generic"])
+@pytest.mark.parametrize("audience", Audience)
+@pytest.mark.parametrize("text", CONDITIONS)
+async def test_a_query_looks_up_each_article_of_a_step_by_itself(
+    text: str, full: Connection, audience: Audience, *, is_generic: bool
+) -> None:
+    if audience is Audience.EVERYONE and ("is:" in text or "tag:" in text):
+        return
+    where = condition(parse(text, audience).tree, audience, now=START)
+    values = {**where.values, "article_ids": (await newest_values(full, 300))["article_ids"]}
+    sql = sql_of("query.find_among").replace("WHERE true", f"{where.joins} WHERE {where.sql}")
+    assert where.sql in sql
+
+    plan = await explain_sql(full, sql, values, is_generic=is_generic)
+
+    assert set(tables_read_in_full(plan)) & SHARED == set()
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= 300 * CONDITIONS[text]
+
+
+async def newest_values(conn: Connection, count: int) -> dict[str, Any]:
+    """The newest articles of all sources, and their stories, as the statements get them."""
+    cur = await conn.execute(
+        """
+        SELECT array_agg(article(n)), array_agg(DISTINCT md5('story' || n / 5)::uuid), first_id_at(%(since)s)
+        FROM generate_series(1, %(count)s) AS n
+        """,
+        {"count": count, "since": START - timedelta(days=7)},
+    )
+    row = await cur.fetchone()
+    assert row is not None
+    ids, stories, earliest = row
+    windows = {"earliest": [earliest] * len(stories), "latest": [UUID(int=2**128 - 1)] * len(stories)}
+    asked = {"feed": None, "category": None, "is_unread": True, "told": ids}
+    return {"article_ids": ids, "stories": stories, **windows, **asked}
+
+
+RULES = (
+    """
+    UPDATE article_state SET revision = ranked.place
+    FROM (SELECT article_id, row_number() OVER (ORDER BY article_id) AS place FROM article_state) AS ranked
+    WHERE ranked.article_id = article_state.article_id
+    """,
+    """
+    INSERT INTO rules (id, user_id, name, query, stars)
+    SELECT md5(u || 'r' || n)::uuid, lpad(to_hex(u), 32, '0')::uuid, 'Rule ' || n, 'quokka', true
+    FROM generate_series(1, 50) AS u CROSS JOIN generate_series(1, 100) AS n
+    """,
+    """
+    INSERT INTO rule_log (rule_id, article_id, user_id, applied_at, actions)
+    SELECT rules.id, article(n), user_id, %(start)s::timestamptz - n * interval '1 minute', '{star}'
+    FROM rules CROSS JOIN generate_series(1, 20) AS n
+    """,
+    "ANALYZE article_state, rules, rule_log",
+)
+FIRST_RULE = UUID(hashlib.md5(b"1r1").hexdigest())  # noqa: S324  as the rows are made
+FIFTY = [UUID(int=n) for n in range(50)]
+OF_RULES: dict[str, tuple[str, dict[str, Any], int]] = {
+    "revisions": ("rules.list_revisions", {"after": 49_900, "limit": 50}, 600),
+    "whether rules changed": ("rules.fingerprint", {}, 200),
+    "for whom articles arrived": ("rules.list_arrived", {"ids": FIFTY, "since": START}, 3_000),
+    "the oldest revision that waits": ("rules.oldest_waiting_at", {}, 100),
+    "a log": ("rules.list_log", {"rule_id": FIRST_RULE, "limit": 50}, 2_000),
+    "what is deleted from logs": ("rules.remove_log", {"before": START - timedelta(days=30), "limit": 5_000}, 50),
+}
+
+
+async def test_the_stage_of_rules_reads_no_table_in_full(full: Connection) -> None:
+    async with full.transaction(force_rollback=True):
+        for statement in RULES:
+            await full.execute(statement, {"start": START})
+        await full.execute("UPDATE rules_state SET done_to = 49990")
+        cur = await full.execute("SELECT array_agg(article_id) FROM article_state WHERE revision > 49950")
+        ((newest,),) = await cur.fetchall()
+        await full.execute("SET LOCAL ROLE headwater_system")
+        for name, (function, values, budget) in OF_RULES.items():
+            given = values | {"ids": newest} if "ids" in values else values
+            statement = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql_of(f'library.{function}')}".encode()
+            ((found,),) = await (await full.execute(statement, given)).fetchall()
+            plan = found[0]["Plan"]
+            assert set(tables_read_in_full(plan)) & {*SHARED, "rule_log"} == set(), name
+            assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= budget, name
+
+
+# The statements that make documents of articles for the matcher, and the 8 kB pages for each article and reader.
+DOCUMENTS = {"query.read_documents": 90, "query.read_contexts": 60}
+
+
+@pytest.mark.parametrize("is_generic", [False, True], ids=["planned", "generic"])
+@pytest.mark.parametrize("function", DOCUMENTS)
+async def test_documents_are_read_by_their_articles(function: str, full: Connection, *, is_generic: bool) -> None:
+    ids = (await newest_values(full, 100))["article_ids"]
+    values = {"ids": ids, "user_ids": [UUID(int=n) for n in range(1, READERS + 1)]}
+    async with full.transaction(force_rollback=True):
+        await full.execute("SET LOCAL ROLE headwater_system")
+        if is_generic:
+            await full.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        statement = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql_of(function)}".encode()
+        ((found,),) = await (await full.execute(statement, values, prepare=is_generic)).fetchall()
+
+    plan = found[0]["Plan"]
+    assert set(tables_read_in_full(plan)) & SHARED == set()
+    assert plan["Actual Rows"] >= len(ids) / 2
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= DOCUMENTS[function] * plan["Actual Rows"]
+
+
 async def explain(
     conn: Connection, function: str, values: dict[str, Any], *, is_generic: bool = False
 ) -> dict[str, Any]:
     """As the reader, under row-level security; generic, as PostgreSQL may plan what was prepared."""
-    sql = sql_of(f"library.{function}")
+    return await explain_sql(conn, sql_of(f"library.{function}"), values, is_generic=is_generic)
+
+
+async def explain_sql(conn: Connection, sql: str, values: dict[str, Any], *, is_generic: bool) -> dict[str, Any]:
     async with conn.transaction(force_rollback=True):
         await set_user(conn, READER)
         if is_generic:

@@ -24,6 +24,8 @@ from tests.clock import START
 OF_SOURCE = """
 INSERT INTO poll_events (source_id, at, outcome, bytes, took_ms, new_articles)
 VALUES (%(id)s, %(now)s, 'polled', 1, 1, 1);
+INSERT INTO source_reputation (source_id, articles, quality, spam_share, reputation, computed_at)
+VALUES (%(id)s, 1, 50, 0, 50, %(now)s);
 INSERT INTO poll_days (day, source_id, polls, failures, new_articles, took_ms)
 VALUES (%(now)s::date, %(id)s, 1, 0, 1, 1);
 INSERT INTO poll_leaders (period, kind, place, source_id, polls, failures, new_articles)
@@ -41,6 +43,16 @@ OF_USER = """
 UPDATE sources SET submitted_by = %(user)s, is_system = false WHERE id = %(source)s;
 INSERT INTO marks (user_id, article_id, is_read, starred_at) VALUES (%(user)s, %(article)s, true, %(now)s);
 INSERT INTO summaries (id, user_id, status, created_at) VALUES (%(id)s, %(user)s, 'ready', %(now)s);
+INSERT INTO reading_options (user_id) VALUES (%(user)s);
+INSERT INTO read_undo (user_id, id, marked_at, article_count, read_until, kept_unread)
+VALUES (%(user)s, %(id)s, %(now)s, 1, '{}', '{}');
+INSERT INTO views (id, user_id, name, icon, query, place) VALUES (%(id)s, %(user)s, 'x', 'star', 'x', 1);
+INSERT INTO rules (id, user_id, name, query, stars) VALUES (%(id)s, %(user)s, 'x', 'x', true);
+INSERT INTO rule_log (rule_id, article_id, user_id, applied_at, actions)
+VALUES (%(id)s, %(article)s, %(user)s, %(now)s, '{star}');
+INSERT INTO notification_targets (id, user_id, kind) VALUES (%(id)s, %(user)s, 'email');
+INSERT INTO notifications (target_id, article_id, user_id, rule_id, queued_at)
+VALUES (%(id)s, %(article)s, %(user)s, %(id)s, %(now)s);
 INSERT INTO imports (id, user_id, file_name, created_at) VALUES (%(id)s, %(user)s, 'x', %(now)s);
 INSERT INTO import_lines (id, user_id, import_id, number, name, url, category)
 VALUES (%(id)s, %(user)s, %(id)s, 1, 'x', 'https://x.example/', '');
@@ -49,6 +61,9 @@ INSERT INTO submissions (source_id, user_id, name, host, sample, submitted_at, d
 VALUES (%(source)s, %(user)s, 'x', 'full.example', '{}', %(now)s, %(user)s);
 INSERT INTO blocked_domains (domain, reason, blocked_by, blocked_by_name, blocked_at)
 VALUES ('bad.example', 'x', %(user)s, 'Ada', %(now)s);
+INSERT INTO bulk_changes (id, user_id, created_at, action, value, source_ids)
+VALUES (%(id)s, %(user)s, %(now)s, 'enable', '', ARRAY[%(source)s]);
+INSERT INTO saved_filters (id, user_id, page, name, query) VALUES (%(id)s, %(user)s, 'sources', 'x', 'q=x');
 INSERT INTO audit_log (id, at, actor_id, actor_name, action, subject_name)
 VALUES (%(id)s, %(now)s, %(user)s, 'Ada', 'source_created', 'x');
 INSERT INTO outgoing_mail (id, kind, email, email_key, user_id, site, queued_at, ready_at)

@@ -6,9 +6,9 @@ from headwater.accounts.store import users
 from headwater.articles.store import content
 from headwater.articles.store.listing import latest
 from headwater.db import Connection
+from headwater.documents import store as documents
 from headwater.frontier.store import listing, queue
 from headwater.frontier.types import Origin, Submission, UrlFilter
-from headwater.outbox import store as outbox
 from headwater.polling.store.claims import find_feed
 from headwater.sources.store import sources
 from headwater.types import ArticleId, PageKind, SourceId
@@ -215,12 +215,12 @@ async def test_a_sitemap_that_another_source_is_read_from_stays_queued_for_it(co
 
 
 async def test_only_deletions_of_articles_are_queued_for_the_search_index(conn: Connection) -> None:
-    await outbox.listen(conn, target="index")
+    await documents.listen(conn, target="index")
     source = await a_full_source(conn)
     gone = await the_articles(conn)
     await sources.remove(conn, source_id=source.id)
     await finish_removals(conn)
 
-    cur = await conn.execute("SELECT article_id, action FROM outbox ORDER BY article_id")
+    cur = await conn.execute("SELECT article_id, action FROM deliveries ORDER BY article_id")
     assert await cur.fetchall() == [(article_id, "delete") for article_id in gone]
-    assert await tables_with(conn, source.id, *gone) == {"outbox"}
+    assert await tables_with(conn, source.id, *gone) == {"deliveries"}

@@ -267,7 +267,7 @@ class Access:
         async with self._database.as_system() as conn:
             found = await users.find_credentials_by_id(conn, user_id=user.id)
         if found is None or not await is_password(password, found.password_hash):
-            raise WrongPassword
+            raise WrongPassword("The current password is wrong.")
         async with self._database.as_system() as conn:
             await attempts.clear(conn, bucket=bucket)
         return found

@@ -14,7 +14,7 @@ from headwater.accounts.decide import account_bucket, email_key, email_problem, 
 from headwater.accounts.mail import store as mail
 from headwater.accounts.mail.types import NOTICES, MailKind, QueuedMail
 from headwater.accounts.secrets import hash_password
-from headwater.accounts.store import attempts, sessions, tokens, users
+from headwater.accounts.store import attempts, outlets, sessions, tokens, users
 from headwater.accounts.store.events import record
 from headwater.accounts.types import Credentials, EventType, Role, SessionRow, User
 from headwater.db import Connection, Database
@@ -90,9 +90,11 @@ async def change_email(conn: Connection, user: User, email: str, *, site: str, n
 
 
 async def revoke_access(conn: Connection, user: User, *, password_hash: str | None, keep: UUID | None) -> None:
-    """Set or remove the password, and end all sessions but one, all tokens, mailed links and outside identities."""
+    """Set or remove the password, and end all sessions but one, all tokens, mailed links, outside identities, and what
+    the account shows without a log-in."""
     await users.set_password(conn, user_id=user.id, password_hash=password_hash)
     await sessions.end_all_of(conn, user_id=user.id, except_for=keep)
+    await outlets.close_all_of(conn, user_id=user.id)
     await users.remove_identities(conn, user_id=user.id)
     await revoke_links(conn, user)
 
@@ -188,9 +190,11 @@ async def change_role(conn: Connection, *, user_id: UserId, role: Role) -> User:
 
 
 async def sign_out(conn: Connection, *, user_id: UserId) -> User:
-    """End a user's sessions, API tokens and mailed links; they can log in again. Raises NotFound."""
+    """End a user's sessions, API tokens, mailed links, feed addresses and webhooks; they can log in again. Raises
+    NotFound."""
     user = await _lock(conn, user_id)  # a token that is being created is revoked, or not created
     await sessions.end_all_of(conn, user_id=user_id, except_for=None)
+    await outlets.close_all_of(conn, user_id=user_id)
     await revoke_links(conn, user)
     return user
 

@@ -1,4 +1,5 @@
-"""Quotas of one user, counted in the database. `sources/subscribe.py` enforces that of subscriptions."""
+"""Quotas of one user, counted in the database. That of subscriptions is enforced in `sources/subscribe.py`, those of
+views, tags, rules and notifications in `library/`."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +21,10 @@ class Quotas:
     suggestions_per_day: int = 50
     retries_per_hour: int = 30
     additions_per_hour: int = 100  # by hand: a feed that is deleted and added again is polled again
+    views: int = 100
+    tags: int = 20  # of one article or feed
+    rules: int = 100
+    notifications_per_day: int = 200
 
 
 async def spend(database: Database, *, user_id: UserId, what: str, limit: Limit, now: datetime) -> None:

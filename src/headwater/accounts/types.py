@@ -1,10 +1,11 @@
 """Users, sessions and tokens. Pure data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from headwater.accounts.preferences.types import Preferences
 from headwater.types import UserId
 
 
@@ -59,6 +60,7 @@ class SessionRow:
     replaced_hash: bytes | None
     replaced_at: datetime | None
     renewal_used_at: datetime | None = None  # None: the tokens of the last renewal are unused
+    preferences: Preferences = field(default_factory=Preferences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +138,13 @@ class AccountOptions:
     def must_confirm(self) -> bool:
         """Whether logging in needs a confirmed email. Hiding accounts is useless without."""
         return self.confirm_email or self.hide_accounts
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFilter:
+    """A filter of an operators' table, as its query string."""
+
+    id: UUID
+    page: str
+    name: str
+    query: str

@@ -1,13 +1,17 @@
 """Which feeds and categories are valid, and the number of pages of a list. Pure."""
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from headwater.errors import InvalidFeed, InvalidUrl
-from headwater.text import is_blank
+from headwater.errors import Invalid, InvalidFeed, InvalidUrl, TooManyTags
+from headwater.library.types import CategoryNode, UnreadFeed
+from headwater.text import is_blank, one_line
 from headwater.urls import parse_url
 
 NAME_MAX = 255
 CATEGORY_MAX = 100
+TAG_MAX = 50
 
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 
@@ -27,10 +31,63 @@ def check_feed(name: str, url: str) -> tuple[str, str]:
 
 def check_category(category: str) -> str | None:
     """The name of a category, trimmed; None if it is empty. Raises InvalidFeed."""
-    category = " ".join(category.split())
+    category = nested(category)
     if len(category) > CATEGORY_MAX:
         raise InvalidFeed(name=f"A category has at most {CATEGORY_MAX} characters")
     return category or None
+
+
+def check_tag(tag: str) -> str:
+    """A tag as it is stored: in lower case, without `#` in front. Raises Invalid."""
+    tag = one_line(tag.replace('"', " ")).strip("# ").lower()
+    if is_blank(tag):
+        raise Invalid("A tag needs a letter or digit.")
+    if len(tag) > TAG_MAX:
+        raise Invalid(f"A tag has at most {TAG_MAX} characters.")
+    return tag
+
+
+def check_tags(text: str, *, most: int) -> list[str]:
+    """Tags that are separated by commas, each once. Raises Invalid, TooManyTags."""
+    tags = list(dict.fromkeys(check_tag(tag) for tag in text.split(",") if not is_blank(tag)))
+    if len(tags) > most:
+        raise TooManyTags(most)
+    return tags
+
+
+def nest_feeds(feeds: Sequence[UnreadFeed], *, most: int) -> list[CategoryNode]:
+    """The feeds that have a category, as a tree, by name. Unread articles of a feed are counted up to `most`."""
+    root = _Branch("", "", [], {})
+    for feed in feeds:
+        place = root
+        for part in feed.category.split("/") if feed.category else ():
+            path = f"{place.path}/{part}" if place.path else part
+            place = place.nested.setdefault(part.lower(), _Branch(part, path, [], {}))
+        place.feeds.append(feed)
+    return _nodes(root.nested, most)
+
+
+class _Branch(NamedTuple):
+    name: str
+    path: str
+    feeds: list[UnreadFeed]
+    nested: "dict[str, _Branch]"
+
+
+def _nodes(branches: Mapping[str, _Branch], most: int) -> list[CategoryNode]:
+    found: list[CategoryNode] = []
+    for _, one in sorted(branches.items()):
+        nodes = _nodes(one.nested, most)
+        unread = sum(feed.unread for feed in one.feeds) + sum(node.unread for node in nodes)
+        is_least = any(feed.unread >= most for feed in one.feeds) or any(node.is_least for node in nodes)
+        found.append(CategoryNode(one.name, one.path, one.feeds, nodes, unread, is_least))
+    return found
+
+
+def nested(category: str) -> str:
+    """A category as it is stored. `/` nests: `World / News` is `World/News`."""
+    parts = (" ".join(part.split()) for part in category.split("/"))
+    return "/".join(part for part in parts if part)
 
 
 def page_count(total: int, size: int) -> int:

@@ -1,6 +1,7 @@
 """Subscriptions and articles as users see them. Pure data."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -34,6 +35,7 @@ class Subscription:
     name: str
     url: str
     category: str | None
+    tags: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class ArticlesQuery:
     category: str | None = None
     after: PageCursor | None = None
     limit: int = ARTICLES_PER_PAGE
+    with_hidden: bool = False  # also articles that a rule of the user hid
+    is_oldest_first: bool = False  # for lists without a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,10 @@ class ArticleLine:
     feed_name: str
     is_read: bool
     is_starred: bool
+    tags: Sequence[str]
+    feed_id: UUID | None = None  # the subscription; None: starred, and no longer followed
+    language: str | None = None
+    word_count: int | None = None
 
     @property
     def place(self) -> PageCursor:
@@ -117,8 +125,12 @@ class ArticleFull:
     language: str | None
     word_count: int | None
     feeds: list[str]
+    feed_ids: list[UUID]  # in the same order
     is_read: bool
     is_starred: bool
+    tags: Sequence[str]
+    hidden_at: datetime | None
+    starred_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +142,81 @@ class UnreadFeed:
 
 
 @dataclass(frozen=True, slots=True)
+class CategoryNode:
+    """A category with its feeds and those nested in it. Its count is of all of them; `is_least`: some were not counted
+    to the end."""
+
+    name: str  # the last part of its path
+    path: str
+    feeds: list[UnreadFeed]
+    nested: "list[CategoryNode]"
+    unread: int
+    is_least: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedRead:
+    """The last time that a user marked a list as read, as long as it can be undone."""
+
+    id: UUID
+    article_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewestUnread:
+    """The newest unread articles; `is_all`: there are no others."""
+
+    article_ids: Sequence[ArticleId]
+    is_all: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UsedTag:
+    """A tag of a user, and how many of their articles and feeds have it."""
+
+    tag: str
+    articles: int
+    feeds: int
+
+
+@dataclass(frozen=True, slots=True)
 class ArticlePage:
     """A page of a list, and where the next begins. A page of a search may be empty before the end."""
 
     lines: list[ArticleLine]
+    then: PageCursor | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoryMember:
+    """An article of a story that the user can see."""
+
+    story_id: UUID
+    id: ArticleId
+    url: str
+    title: str
+    feed_name: str
+    listed_at: datetime
+    place_at: datetime | None  # its newest position in the list that is shown; None: not in that list
+    is_read: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoryLine:
+    """A line of a list: an article, and the other articles of its story that the user can see."""
+
+    line: ArticleLine
+    others: list[StoryMember] = field(default_factory=list[StoryMember])
+
+    @property
+    def unread(self) -> int:
+        """How many of all its articles are unread."""
+        return (not self.line.is_read) + sum(not one.is_read for one in self.others)
+
+
+@dataclass(frozen=True, slots=True)
+class StoryPage:
+    """A page of a list whose articles are grouped by story, and where the next begins."""
+
+    lines: list[StoryLine]
     then: PageCursor | None

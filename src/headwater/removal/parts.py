@@ -7,12 +7,14 @@ from uuid import UUID
 
 from headwater.accounts.store import events
 from headwater.analytics import store as analytics
-from headwater.articles.store import links, records
+from headwater.articles.store import links, records, state
 from headwater.audit import store as audit
 from headwater.bodies import store as bodies
 from headwater.db import Connection
 from headwater.frontier.store import changes, listing
 from headwater.frontier.types import FrontierUrl, UrlFilter
+from headwater.library.notifications import store as notifications
+from headwater.library.rules import store as rules
 from headwater.library.store import marks, subscriptions
 from headwater.library.summaries import store as summaries
 from headwater.polling.store import cleanup as feed_cleanup
@@ -20,9 +22,10 @@ from headwater.removal.types import Removal, RemovalKind
 from headwater.sitemaps import store as sitemaps
 from headwater.sources.custom import store as submissions
 from headwater.sources.health.store import counts
+from headwater.sources.store import bulk, imports, sources
 from headwater.sources.store import custom as custom_store
-from headwater.sources.store import imports, sources
 from headwater.sources.subscribe import leave_unwanted
+from headwater.stories import store as stories
 from headwater.types import ArticleId, PageKind, SourceId, UserId
 from headwater.urls import url_key
 
@@ -45,16 +48,20 @@ async def remove_some(conn: Connection, removal: Removal, *, limit: int, now: da
 async def remove_counters(conn: Connection, removal: Removal) -> None:
     """Delete counters of a source, which no foreign key protects. Called last."""
     if removal.kind is RemovalKind.SOURCE:
+        await bulk.forget_source(conn, source_id=SourceId(removal.id))
         await counts.remove_of_source(conn, source_id=SourceId(removal.id))
         await changes.delete_counts(conn, source_id=SourceId(removal.id))
 
 
-async def _articles(conn: Connection, id_: UUID, limit: int, _now: datetime) -> int:
+async def _articles(conn: Connection, id_: UUID, limit: int, now: datetime) -> int:
     source_id = SourceId(id_)
     listed = await links.list_linked(conn, source_id=source_id, limit=limit)
     if listed:
+        told = await stories.list_of_articles(conn, ids=listed)
         await _remove_unlisted(conn, listed, source_id)
         await links.unlink(conn, source_id=source_id, ids=listed)
+        await state.queue_revised(conn, ids=listed, at=now)  # those that stay have other sources now
+        await stories.count_stories(conn, ids=told, now=now)  # a title may be that of a removed article
     return len(listed)
 
 
@@ -95,10 +102,12 @@ async def _sources_of(conn: Connection, id_: UUID, limit: int, now: datetime) ->
     return len(left)
 
 
-async def _marks(conn: Connection, id_: UUID, limit: int, _now: datetime) -> int:
+async def _marks(conn: Connection, id_: UUID, limit: int, now: datetime) -> int:
     count, starred = await marks.remove_of(conn, user_id=UserId(id_), limit=limit)
     if starred:
+        told = await stories.list_of_articles(conn, ids=starred)
         await _remove_unlisted(conn, starred, None)
+        await stories.count_stories(conn, ids=told, now=now)
     return count
 
 
@@ -119,8 +128,11 @@ PARTS: Mapping[RemovalKind, Sequence[Part]] = {
         lambda conn, id_, limit, _: sitemaps.forget_readings_of(conn, source_id=SourceId(id_), limit=limit),
         lambda conn, id_, limit, _: analytics.remove_of_source(conn, source_id=SourceId(id_), limit=limit),
     ),
-    # Imports first, so that none adds a subscription. Subscriptions and submissions decide which sources are deleted.
+    # Rules and imports first, so that none adds a mark or a subscription. Subscriptions and submissions decide which
+    # sources are deleted.
     RemovalKind.USER: (
+        lambda conn, id_, limit, _: rules.remove_of(conn, user_id=UserId(id_), limit=limit),
+        lambda conn, id_, limit, _: notifications.remove_of(conn, user_id=UserId(id_), limit=limit),
         lambda conn, id_, limit, _: imports.remove_of(conn, user_id=UserId(id_), limit=limit),
         _sources_of,
         _marks,

@@ -3,24 +3,25 @@
 import re
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.ai.types import AiAnswer, AiOptions, NotAnswered, NotAnsweredKind
 from headwater.library.summaries.decide import (
     FAILED,
     UNAVAILABLE,
     cite,
     clean_answer,
-    is_unavailable,
     plain,
     prompt_of,
     shown,
     to_html,
+    written_of,
 )
-from headwater.library.summaries.model import read_answer
 from headwater.library.summaries.types import (
     DayArticle,
     NotWritten,
@@ -211,7 +212,9 @@ HOSTILE = [
     "[click](/articles/00000000-0000-0000-0000-000000000001/star)",
     "![pixel](https://evil.example/pixel.png)",
     "<javascript:alert(1)>",
-    '[click](https://ok.example/ "onmouseover=alert(1)")',
+    '[click](https://evil.example/ "onmouseover=alert(1)")',
+    "[details](https://evil.example/?said=what+a+private+feed+says)",
+    "<https://evil.example/?said=secret>",
     "<a href='javascript:alert(1)'>x</a>",
     "`<script>`",
     "<svg/onload=alert(1)>",
@@ -227,17 +230,18 @@ def test_nothing_unsafe_is_shown(content: str) -> None:
 
     tags = re.findall(r"<([a-z]+\d?)((?:[^>\"]|\"[^\"]*\")*)>", html)
     assert {name for name, _ in tags} <= {"p", "a", "code", "em", "strong", "ul", "li"}
-    assert all(link == "https://ok.example/" for link in re.findall(r'href="([^"]*)"', html))
+    assert not any("href" in rest for _, rest in tags)
     assert not any(re.search(r"\son\w+=", re.sub(r'"[^"]*"', "", rest)) for _, rest in tags)
 
 
 def test_what_a_model_writes_is_rendered() -> None:
-    html = to_html("# Today\n\nOne **bold** claim, *soft*.\n\n- a\n- b\n\n[out](https://example.com/a?b=1&c=2)")
+    ours = "/articles/00000000-0000-0000-0000-000000000001"
+    html = to_html(f"# Today\n\nOne **bold** claim, *soft*.\n\n- a\n- b\n\n[read]({ours})")
 
     assert "<h3>Today</h3>" in html
     assert "<strong>bold</strong>" in html
     assert "<li>a</li>" in html
-    assert 'href="https://example.com/a?b=1&amp;c=2"' in html
+    assert f'href="{ours}"' in html
     assert 'rel="noopener noreferrer nofollow"' in html
 
 
@@ -253,10 +257,7 @@ def test_what_a_model_writes_is_rendered() -> None:
         ("a\n\n---", "<p>a</p>\n<hr>"),
         ("- a", "<ul>\n<li>a</li>\n</ul>"),
         ("3. a", '<ol start="3">\n<li>a</li>\n</ol>'),
-        (
-            "[a](http://b.example/ 'c')",
-            '<p><a href="http://b.example/" title="c" rel="noopener noreferrer nofollow">a</a></p>',
-        ),
+        ("[a](http://b.example/)", '<p><a rel="noopener noreferrer nofollow">a</a></p>'),
     ],
 )  # fmt: skip
 def test_markdown_is_rendered_as_html(content: str, html: str) -> None:
@@ -326,33 +327,24 @@ def test_a_slow_model_does_not_fail_before_its_timeout() -> None:
     assert SummaryOptions(timeout=timedelta(minutes=5)).given_up_after > timedelta(minutes=10)
 
 
-@pytest.mark.parametrize(
-    ("status", "expected"),
-    [(400, False), (401, True), (402, True), (403, True), (404, False), (408, True), (409, True), (422, False),
-     (425, True), (429, True), (499, False), (500, True), (503, True), (529, True)],
-)  # fmt: skip
-def test_which_statuses_mean_that_the_service_is_unavailable(status: int, expected: bool) -> None:
-    assert is_unavailable(status) is expected
+def test_an_answer_without_visible_text_is_no_summary() -> None:
+    answer = AiAnswer(" \u200b\n", "m", 1, 1)
+
+    assert written_of(answer) == NotWritten("empty response")
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"<html>", b"[]", b"{}", b'{"choices": []}', b'{"choices": [{"message": {"content": null}}]}',
-     b'{"choices": [{"message": {"content": "  \\u0000 "}}]}', b"\xff", b"[" * 100_000],
-    ids=["empty", "html", "list", "object", "none", "null", "blank", "bytes", "deep"],
-)  # fmt: skip
-def test_a_response_that_is_no_completion_is_refused(body: bytes) -> None:
-    outcome = read_answer(body, "m")
+def test_an_answer_that_was_cut_off_ends_in_an_ellipsis() -> None:
+    answer = AiAnswer(" It rai\r\n", "m", 7, 2, cost_micros=3, cost=Decimal("0.0000021"), is_cut_off=True)
 
-    assert isinstance(outcome, NotWritten)
-    assert not outcome.is_unavailable
+    assert written_of(answer) == Written("It rai…", "m", 7, 2, Decimal("0.0000021"))
 
 
-def test_a_response_without_its_cost_is_accepted() -> None:
-    body = b'{"choices": [{"message": {"content": " It rained.\\r\\n"}}], "usage": null}'
+def test_only_a_service_that_is_unavailable_is_reported_as_such() -> None:
+    kinds = {kind: written_of(NotAnswered("why", kind)) for kind in NotAnsweredKind}
 
-    assert read_answer(body, "m") == Written("It rained.", "m")
+    assert kinds[NotAnsweredKind.UNAVAILABLE] == NotWritten("why", is_unavailable=True)
+    assert kinds[NotAnsweredKind.FAILED] == NotWritten("why")
 
 
 def test_the_key_is_not_in_the_repr_of_the_options() -> None:
-    assert "sk-very-secret" not in repr(SummaryOptions(api_key="sk-very-secret"))
+    assert "sk-very-secret" not in repr(SummaryOptions(AiOptions(api_key="sk-very-secret")))

@@ -57,6 +57,12 @@ async def is_queued(conn: Connection, *, mail_id: UUID) -> bool:
     return cur.rowcount == 1
 
 
+async def is_kind_queued(conn: Connection, *, user_id: UserId, kind: MailKind) -> bool:
+    """Whether an email of this kind to this user still waits."""
+    statement = "SELECT EXISTS (SELECT FROM outgoing_mail WHERE user_id = %(user_id)s AND kind = %(kind)s)"
+    return await fetch_value(conn, statement, {"user_id": user_id, "kind": kind.value})
+
+
 async def remove(conn: Connection, *, mail_id: UUID) -> None:
     await conn.execute("DELETE FROM outgoing_mail WHERE id = %(id)s", {"id": mail_id})
 

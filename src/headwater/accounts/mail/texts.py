@@ -39,6 +39,7 @@ There was a registration with this address, which already has an account. Log in
 """),
     MailKind.PASSWORD_CHANGED: ("Your Headwater password was changed", """\
 The password of your Headwater account was changed. All other sessions, all API tokens and all mailed links have ended.
+So have the addresses of your views' feeds; webhooks and browsers that your rules notified are disabled.
 
 If it was you, there is nothing to do. If it was not, set a new password at once, which ends every session again:
 
@@ -63,4 +64,5 @@ the old email with `headwater user email`:
 
 {site}
 """),
+    MailKind.DIGEST: ("Articles that match your rules", "{detail}"),
 }  # fmt: skip

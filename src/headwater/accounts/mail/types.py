@@ -16,6 +16,7 @@ class MailKind(StrEnum):
     PASSWORD_CHANGED = "password_changed"  # noqa: S105  the name of a kind
     EMAIL_ASKED = "email_asked"  # to the current email: a change was requested
     EMAIL_CHANGED = "email_changed"  # to the old email
+    DIGEST = "digest"  # articles that match the user's rules; its whole text is the detail
 
 
 # With a link whose token is stored under the same name, as its purpose.

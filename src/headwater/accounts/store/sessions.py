@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from headwater.accounts.preferences.decide import preferences_of
 from headwater.accounts.secrets import digest
 from headwater.accounts.store.users import USER, user_of
 from headwater.accounts.types import SessionLine, SessionRow, Tokens, Visitor
@@ -14,7 +15,8 @@ from headwater.types import UserId
 AGENT_MAX = 300
 _SESSIONS: Final = f"""
     SELECT sessions.id, access_hash, access_until, refresh_hash, refresh_until, replaced_hash, replaced_at,
-        renewal_used_at, {USER}
+        renewal_used_at,
+        (SELECT to_jsonb(chosen) FROM reading_options AS chosen WHERE chosen.user_id = users.id) AS preferences, {USER}
     FROM sessions JOIN users ON users.id = sessions.user_id
 """
 _NEW_TOKENS: Final = """
@@ -49,7 +51,7 @@ async def find_by_refresh(conn: Connection, *, refresh_hash: bytes) -> SessionRo
 
 
 def _session(row: Sequence[Any] | None) -> SessionRow | None:
-    return SessionRow(row[0], user_of(row[8:]), *row[1:8]) if row else None
+    return SessionRow(row[0], user_of(row[9:]), *row[1:8], preferences=preferences_of(row[8])) if row else None
 
 
 async def rotate(conn: Connection, *, session_id: UUID, tokens: Tokens, now: datetime) -> None:

@@ -17,12 +17,18 @@ FIRST = UUID(int=0)
 README = """\
 Your data in Headwater, as of {now:%Y-%m-%d %H:%M} UTC.
 
-profile.json         your account, sessions, API tokens (names only), external log-ins, and consent to analytics
+profile.json         your account, settings, sessions, API tokens (names only), external log-ins, and consent to
+                     analytics
 subscriptions.opml   your subscriptions, for import into another reader
 subscriptions.json   the same with all details; read_until: articles listed until then count as read
 sources.json         sources that you added
 custom_feeds.json    feeds that you suggested for all users, and the decisions
-articles.json        articles that you read (is_read), marked unread (is_read is false) or starred (starred_at)
+articles.json        articles that you read (is_read), marked unread (is_read is false), starred (starred_at) or
+                     tagged (tags), or that a rule of yours hid (hidden_at)
+views.json           your views: saved queries; addresses of their feeds are stored as digests only
+filters.json         filters that you saved on the pages of administrators
+rules.json           your rules and mutes, each with the last 200 articles that it acted on in 30 days (log)
+notifications.json   where your rules notify you; without keys and secrets
 summaries.json       your summaries
 events.json          the log of your account
 imports.json         the lines of files that you imported, and their results
@@ -35,7 +41,8 @@ Times are UTC in ISO 8601. Passwords and tokens are stored as digests only, and 
 async def export(
     database: Database, user_id: UserId, *, files: Mapping[str, bytes], now: datetime
 ) -> AsyncIterator[bytes]:
-    """The ZIP in pieces, with `files` made elsewhere (OPML). Raises Unavailable."""
+    """The ZIP in pieces, with `files` made elsewhere (OPML). Raises Unavailable; before the first piece NotLoggedIn, if
+    the account was deleted meanwhile."""
     sink = _Sink()
 
     def called(name: str) -> ZipInfo:

@@ -7,7 +7,8 @@ a short transaction, however slow the download.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
-from headwater.db import Connection, fetch_rows
+from headwater.db import Connection, fetch_rows, fetch_value
+from headwater.errors import NotLoggedIn
 
 Rows = Sequence[dict[str, Any]]
 ReadPage = Callable[[Connection, Mapping[str, object]], Awaitable[Rows]]
@@ -15,7 +16,7 @@ ReadPage = Callable[[Connection, Mapping[str, object]], Awaitable[Rows]]
 
 _SUBSCRIPTIONS: Final = """
     SELECT subscriptions.id, subscriptions.name, coalesce(sources.feed_url, sources.url, sources.sitemap_url) AS url,
-        sources.url AS site, subscriptions.category,
+        sources.url AS site, subscriptions.category, subscriptions.tags,
         CASE WHEN last_polled_at IS NULL THEN 'pending' WHEN last_error IS NULL THEN 'working' ELSE 'error' END
             AS status,
         nullif(read_until, '-infinity') AS read_until, subscriptions.created_at
@@ -39,7 +40,27 @@ _SUGGESTIONS: Final = """
 """
 _MARKS: Final = """
     SELECT article_id AS id, url, coalesce(nullif(described.title, ''), nullif(articles.title, ''), url) AS title,
-        coalesce(described.published_at, articles.published_at) AS published_at, is_read, read_at, starred_at
+        coalesce(described.published_at, articles.published_at) AS published_at, is_read, read_at, starred_at,
+        tags, hidden_at,
+        (
+            SELECT jsonb_object_agg(scheme, found)
+            FROM (
+                SELECT scheme, jsonb_agg(jsonb_build_object('label', label, 'score', score, 'method', method)) AS found
+                FROM (
+                    SELECT scheme, label, score, method FROM labels
+                    WHERE labels.article_id = marks.article_id AND is_shown ORDER BY score DESC, label
+                ) AS shown
+                GROUP BY scheme
+            ) AS by_scheme
+        ) AS labels,
+        (
+            SELECT jsonb_agg(file)
+            FROM article_sources
+            CROSS JOIN LATERAL jsonb_array_elements(enclosures) AS file
+            WHERE article_sources.article_id = marks.article_id AND (article_sources.title IS NULL OR EXISTS (
+                SELECT FROM subscriptions WHERE subscriptions.source_id = article_sources.source_id
+            ))
+        ) AS enclosures
     FROM marks
     JOIN articles ON articles.id = article_id
     LEFT JOIN LATERAL article_for_user(article_id) AS described ON true
@@ -70,11 +91,40 @@ _CLICKS: Final = """
     ORDER BY feed_item_clicks.id LIMIT %(limit)s
 """
 
+_VIEWS: Final = """
+    SELECT id, name, icon, query, place, feed_key IS NOT NULL AS has_feed, created_at, updated_at
+    FROM views WHERE id > %(after)s AND deleted_at IS NULL ORDER BY id LIMIT %(limit)s
+"""
+
+_FILTERS: Final = """
+    SELECT id, page, name, query FROM saved_filters WHERE id > %(after)s ORDER BY id LIMIT %(limit)s
+"""
+
+_RULES: Final = """
+    SELECT id, name, query, mute, marks_read, stars, hides, tags, notify, is_enabled, created_at, updated_at, (
+        SELECT coalesce(jsonb_agg(jsonb_build_object(
+            'article_id', article_id, 'applied_at', applied_at, 'actions', actions
+        ) ORDER BY applied_at DESC, article_id DESC), '[]')
+        FROM (
+            SELECT * FROM rule_log WHERE rule_log.rule_id = rules.id ORDER BY applied_at DESC, article_id DESC LIMIT 200
+        ) AS newest
+    ) AS log
+    FROM rules WHERE id > %(after)s AND deleted_at IS NULL ORDER BY id LIMIT %(limit)s
+"""
+_TARGETS: Final = """
+    SELECT id, kind, name, url, is_enabled, created_at, sent_at
+    FROM notification_targets WHERE id > %(after)s ORDER BY id LIMIT %(limit)s
+"""
+
 FILES: Mapping[str, ReadPage] = {
     "subscriptions.json": lambda conn, page: fetch_rows(conn, _SUBSCRIPTIONS, page),
     "sources.json": lambda conn, page: fetch_rows(conn, _SUBMITTED, page),
     "custom_feeds.json": lambda conn, page: fetch_rows(conn, _SUGGESTIONS, page),
     "articles.json": lambda conn, page: fetch_rows(conn, _MARKS, page),
+    "views.json": lambda conn, page: fetch_rows(conn, _VIEWS, page),
+    "filters.json": lambda conn, page: fetch_rows(conn, _FILTERS, page),
+    "rules.json": lambda conn, page: fetch_rows(conn, _RULES, page),
+    "notifications.json": lambda conn, page: fetch_rows(conn, _TARGETS, page),
     "summaries.json": lambda conn, page: fetch_rows(conn, _SUMMARIES, page),
     "events.json": lambda conn, page: fetch_rows(conn, _EVENTS, page),
     "imports.json": lambda conn, page: fetch_rows(conn, _IMPORT_LINES, page),
@@ -83,20 +133,24 @@ FILES: Mapping[str, ReadPage] = {
 
 
 async def read_profile(conn: Connection) -> dict[str, Any]:
-    """The user, with sessions, API tokens (without their secrets), identities and consent to analytics."""
-    (profile,) = await fetch_rows(
-        conn, "SELECT id, email, role, karma, confirmed_at, privacy_accepted_at, created_at FROM users"
-    )
+    """The user, with settings, sessions, API tokens (without secrets), identities and consent to analytics. Raises
+    NotLoggedIn, if the account was deleted meanwhile."""
+    statement = "SELECT id, email, role, karma, confirmed_at, privacy_accepted_at, created_at FROM users"
+    profiles = await fetch_rows(conn, statement)
+    if not profiles:
+        raise NotLoggedIn
     sessions = await fetch_rows(
         conn, "SELECT id, started_at, seen_at, address, user_agent FROM sessions ORDER BY started_at"
     )
     tokens = await fetch_rows(conn, "SELECT id, name, scopes, created_at, used_at FROM api_tokens ORDER BY created_at")
     identities = await fetch_rows(conn, "SELECT issuer, subject FROM outside_identities ORDER BY issuer, subject")
-    statement = """
+    counting = """
         SELECT (SELECT given_at FROM analytics_consents) AS given_at,
             (SELECT refused_at FROM analytics_refusals) AS refused_at
     """
-    (consent,) = await fetch_rows(conn, statement)
+    chosen = await fetch_value(conn, "SELECT to_jsonb(reading_options) - 'user_id' FROM reading_options")
+    (consent,) = await fetch_rows(conn, counting)
     return {
-        "profile": profile, "sessions": sessions, "tokens": tokens, "identities": identities, "counting": consent
+        "profile": profiles[0], "sessions": sessions, "tokens": tokens, "identities": identities, "counting": consent,
+        "settings": chosen,
     }  # fmt: skip

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from headwater.db import Connection, fetch_all, fetch_one
+from headwater.db import Connection, fetch_all, fetch_one, fetch_value
 from headwater.library.types import ArticleFull, ArticleLine, ArticlesQuery
 from headwater.types import ArticleId
 
@@ -18,8 +18,13 @@ from headwater.types import ArticleId
 LOOK_PER_LINE = 40
 LOOK_MAX = 5_000
 BEFORE: Final = "(listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)"
-IN_FEED: Final = """
-    (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s) AND (%(category)s::text IS NULL OR category = %(category)s)
+AFTER: Final = "(listed_at, article_id) > (%(listed_at)s::timestamptz, %(article_id)s::uuid)"
+# A category has those nested in it: `News` has `News/Local`.
+IN_CATEGORY: Final = """
+    (lower(category) = lower(%(category)s) OR starts_with(lower(category), lower(%(category)s) || '/'))
+"""
+IN_FEED: Final = f"""
+    (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s) AND (%(category)s::text IS NULL OR {IN_CATEGORY})
 """
 IS_READ: Final = """
     coalesce(marks.is_read, (
@@ -29,21 +34,57 @@ IS_READ: Final = """
     ), false) AS is_read
 """
 IS_UNREAD: Final = """
-    NOT EXISTS (SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0)
+    NOT EXISTS (
+        SELECT FROM marks
+        WHERE marks.article_id = article_sources.article_id AND (is_read OR hidden_at IS NOT NULL)
+        OFFSET 0
+    )
+"""
+# With the parameter that lets hidden articles be listed.
+_LISTS_UNREAD: Final = """
+    NOT EXISTS (
+        SELECT FROM marks
+        WHERE marks.article_id = article_sources.article_id
+            AND (is_read OR (hidden_at IS NOT NULL AND NOT %(with_hidden)s::boolean))
+        OFFSET 0
+    )
+"""
+# Most users have no hidden article: then none is looked up.
+_LISTS_SHOWN: Final = """
+    (%(with_hidden)s::boolean OR NOT (SELECT EXISTS (SELECT FROM marks WHERE hidden_at IS NOT NULL)) OR NOT EXISTS (
+        SELECT FROM marks
+        WHERE marks.article_id = article_sources.article_id AND hidden_at IS NOT NULL
+        OFFSET 0
+    ))
+"""
+_LISTS_WANTED: Final = """
+    NOT EXISTS (
+        SELECT FROM marks
+        WHERE marks.article_id = article_sources.article_id
+            AND ((is_read AND %(is_unread)s::boolean) OR (hidden_at IS NOT NULL AND NOT %(with_hidden)s::boolean))
+        OFFSET 0
+    )
 """
 NEWEST_ARTICLES: Final = """
     FROM newest
     CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = newest.article_id OFFSET 0) AS articles
     LEFT JOIN LATERAL (SELECT * FROM marks WHERE marks.article_id = newest.article_id OFFSET 0) AS marks ON true
 """
-DESCRIBED: Final = """
-    coalesce(nullif(described.title, ''), nullif(articles.title, ''), articles.url) AS title,
+TITLE: Final = "coalesce(nullif(described.title, ''), nullif(articles.title, ''), articles.url) AS title"
+DESCRIBED: Final = f"""
+    {TITLE},
     coalesce(described.author, articles.author) AS author, coalesce(described.summary, articles.summary) AS summary
+"""
+READING_TIME: Final = "content.language, content.word_count"
+CONTENT_OF_WANTED: Final = """
+    LEFT JOIN LATERAL (
+        SELECT language, word_count FROM content WHERE content.article_id = wanted.id OFFSET 0
+    ) AS content ON true
 """
 _FROM_NEWEST: Final = NEWEST_ARTICLES + " ORDER BY newest.listed_at DESC, newest.article_id DESC"
 _LINE: Final = """
     articles.id, number, url, coalesce(nullif(articles.title, ''), url) AS title, articles.author, articles.summary,
-    newest.listed_at, newest.name AS feed_name
+    newest.listed_at, newest.name AS feed_name, coalesce(marks.tags, '{}') AS tags
 """
 _NEWEST: Final = """
     newest AS MATERIALIZED (
@@ -57,21 +98,43 @@ _WALKED: Final = f"""
         SELECT listed_at, article_id, source_id
         FROM article_sources WHERE %(feed)s::uuid IS NULL AND %(category)s::text IS NULL AND {BEFORE}
         ORDER BY listed_at DESC, article_id DESC LIMIT %(look)s
-    ) AS latest
+    ) AS article_sources
+"""
+
+
+_STARRED: Final = f"""
+    SELECT articles.id, number, url, {DESCRIBED}, marks.starred_at AS listed_at,
+        coalesce(feed.name, '') AS feed_name, {IS_READ}, true AS is_starred, marks.tags, feed.id AS feed_id,
+        {READING_TIME}
+    FROM marks
+    LEFT JOIN LATERAL (
+        SELECT subscriptions.id, subscriptions.name
+        FROM article_sources JOIN subscriptions USING (source_id)
+        WHERE article_sources.article_id = marks.article_id ORDER BY subscriptions.name LIMIT 1
+    ) AS feed ON true
+    CROSS JOIN LATERAL (SELECT marks.article_id AS id) AS wanted
+    {CONTENT_OF_WANTED}
+    JOIN articles ON articles.id = marks.article_id
+    LEFT JOIN LATERAL article_for_user(marks.article_id) AS described ON true
+    WHERE starred_at IS NOT NULL
+        AND ((%(feed)s::uuid IS NULL AND %(category)s::text IS NULL) OR EXISTS (
+            SELECT FROM article_sources JOIN subscriptions USING (source_id)
+            WHERE article_sources.article_id = marks.article_id AND {IN_FEED}
+        ))
 """
 
 
 async def list_newest(conn: Connection, *, query: ArticlesQuery, is_unread: bool = False) -> list[ArticleLine]:
-    """The newest articles of the user's feeds, or the unread ones, each once, as their subscriptions describe it.
+    """Articles of the user's feeds, or the unread ones, each once, as their subscriptions describe it; the newest
+    first, or the oldest, as the query says.
 
     Each article is at its newest position; a page is full unless the list ends. Few articles have several positions.
     Where duplicates fill a page, the next step reads twice as many.
     """
-    list_places = _list_unread_places if is_unread else _list_newest_places
     lines: list[ArticleLine] = []
     step = query
     while True:
-        places = await list_places(conn, query=step)
+        places = await _list_places(conn, query=step, is_unread=is_unread)
         views = await _view(conn, article_ids=[line.id for line in places], query=query, is_unread=is_unread)
         lines += [views[line.id].shown(line) for line in places if line.listed_at >= views[line.id].newest_at]
         if len(places) < step.limit or len(lines) >= query.limit:
@@ -88,8 +151,12 @@ class _View:
     author: str | None
     summary: str | None
     newest_at: datetime
+    feed_id: UUID | None
+    language: str | None
+    word_count: int | None
 
     def shown(self, line: ArticleLine) -> ArticleLine:
+        line = replace(line, feed_id=self.feed_id, language=self.language, word_count=self.word_count)
         if self.title is None:
             return line
         author = line.author if self.author is None else self.author
@@ -105,11 +172,13 @@ async def _view(
         return {}
     statement = f"""
         SELECT wanted.id, described.title, described.author, described.summary,
-            coalesce(placed.newest_at, '-infinity') AS newest_at
+            coalesce(placed.newest_at, '-infinity') AS newest_at, placed.feed_id, {READING_TIME}
         FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
         LEFT JOIN LATERAL article_for_user(wanted.id) AS described ON true
+        {CONTENT_OF_WANTED}
         CROSS JOIN LATERAL (
-            SELECT max(listed_at) AS newest_at
+            SELECT max(listed_at) AS newest_at,
+                (array_agg(subscriptions.id ORDER BY listed_at DESC, subscriptions.name))[1] AS feed_id
             FROM (SELECT source_id, listed_at FROM article_sources WHERE article_id = wanted.id OFFSET 0) AS listed
             JOIN subscriptions USING (source_id)
             WHERE {IN_FEED}
@@ -124,6 +193,13 @@ async def _view(
     return {row.id: row for row in await fetch_all(conn, _View, statement, values)}
 
 
+async def _list_places(conn: Connection, *, query: ArticlesQuery, is_unread: bool) -> list[ArticleLine]:
+    if query.is_oldest_first:
+        return await _list_oldest_places(conn, query=query, is_unread=is_unread)
+    list_newest_first = _list_unread_places if is_unread else _list_newest_places
+    return await list_newest_first(conn, query=query)
+
+
 async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
     """The newest positions of articles in the user's feeds: an article may have one in each.
 
@@ -133,13 +209,14 @@ async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list
     """
     statement = f"""
         WITH walked AS MATERIALIZED (
-            {_WALKED} JOIN subscriptions USING (source_id)
+            {_WALKED} JOIN subscriptions USING (source_id) WHERE {_LISTS_SHOWN}
         ), fresh AS MATERIALIZED (
             SELECT source_id, name, dense_rank() OVER (ORDER BY listed_at DESC, article_id DESC) AS rank
             FROM subscriptions
             CROSS JOIN LATERAL (
                 SELECT listed_at, article_id
-                FROM article_sources WHERE article_sources.source_id = subscriptions.source_id AND {BEFORE}
+                FROM article_sources
+                WHERE article_sources.source_id = subscriptions.source_id AND {BEFORE} AND {_LISTS_SHOWN}
                 ORDER BY listed_at DESC, article_id DESC LIMIT 1
             ) AS newest
             WHERE {IN_FEED} AND (SELECT count(DISTINCT article_id) FROM walked) < %(limit)s
@@ -150,7 +227,8 @@ async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list
             FROM fresh
             CROSS JOIN LATERAL (
                 SELECT listed_at, article_id
-                FROM article_sources WHERE article_sources.source_id = fresh.source_id AND {BEFORE}
+                FROM article_sources
+                WHERE article_sources.source_id = fresh.source_id AND {BEFORE} AND {_LISTS_SHOWN}
                 ORDER BY listed_at DESC, article_id DESC LIMIT %(limit)s
             ) AS listed
             WHERE rank <= %(limit)s
@@ -170,8 +248,7 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
         ), walked AS MATERIALIZED (
             {_WALKED}
             JOIN feed USING (source_id)
-            WHERE listed_at > read_until
-                AND NOT EXISTS (SELECT FROM marks WHERE marks.article_id = latest.article_id AND is_read OFFSET 0)
+            WHERE listed_at > read_until AND {_LISTS_UNREAD}
         ), fresh AS MATERIALIZED (
             SELECT source_id, name, read_until, dense_rank() OVER (ORDER BY listed_at DESC, article_id DESC) AS rank
             FROM feed
@@ -179,7 +256,7 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
                 SELECT listed_at, article_id
                 FROM article_sources
                 WHERE article_sources.source_id = feed.source_id AND listed_at > feed.read_until AND {BEFORE}
-                    AND {IS_UNREAD}
+                    AND {_LISTS_UNREAD}
                 ORDER BY listed_at DESC, article_id DESC LIMIT 1
             ) AS newest
             WHERE (SELECT count(DISTINCT article_id) FROM walked) < %(limit)s
@@ -192,7 +269,7 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
                 SELECT listed_at, article_id
                 FROM article_sources
                 WHERE article_sources.source_id = fresh.source_id AND listed_at > fresh.read_until AND {BEFORE}
-                    AND {IS_UNREAD}
+                    AND {_LISTS_UNREAD}
                 ORDER BY listed_at DESC, article_id DESC LIMIT %(limit)s
             ) AS listed
             WHERE rank <= %(limit)s
@@ -204,6 +281,7 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
             ) AS listed
             JOIN feed USING (source_id)
             WHERE NOT is_read AND listed_at <= feed.read_until AND {BEFORE}
+                AND (hidden_at IS NULL OR %(with_hidden)s::boolean)
         ), {_NEWEST}
         SELECT {_LINE}, false AS is_read, starred_at IS NOT NULL AS is_starred
         {_FROM_NEWEST}
@@ -212,60 +290,125 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
     return await fetch_all(conn, ArticleLine, statement, page_values(query), prepare=False)
 
 
+async def _list_oldest_places(conn: Connection, *, query: ArticlesQuery, is_unread: bool) -> list[ArticleLine]:
+    """The oldest positions of articles, or of unread ones. Each feed is read, as in `_list_newest_places`: what is
+    oldest among all sources is seldom among a user's."""
+    statement = f"""
+        WITH feed AS MATERIALIZED (
+            SELECT source_id, name, read_until,
+                CASE WHEN %(is_unread)s::boolean THEN read_until ELSE '-infinity' END AS begins_at
+            FROM subscriptions WHERE {IN_FEED}
+        ), first AS MATERIALIZED (
+            SELECT source_id, name, begins_at, dense_rank() OVER (ORDER BY listed_at, article_id) AS rank
+            FROM feed
+            CROSS JOIN LATERAL (
+                SELECT listed_at, article_id
+                FROM article_sources
+                WHERE article_sources.source_id = feed.source_id AND listed_at > feed.begins_at AND {AFTER}
+                    AND {_LISTS_WANTED}
+                ORDER BY listed_at, article_id LIMIT 1
+            ) AS oldest
+        ), listed AS (
+            SELECT listed_at, article_id, name
+            FROM first
+            CROSS JOIN LATERAL (
+                SELECT listed_at, article_id
+                FROM article_sources
+                WHERE article_sources.source_id = first.source_id AND listed_at > first.begins_at AND {AFTER}
+                    AND {_LISTS_WANTED}
+                ORDER BY listed_at, article_id LIMIT %(limit)s
+            ) AS listed
+            WHERE rank <= %(limit)s
+            UNION ALL
+            SELECT listed_at, article_id, name
+            FROM marks
+            CROSS JOIN LATERAL (
+                SELECT source_id, listed_at FROM article_sources WHERE article_id = marks.article_id OFFSET 0
+            ) AS listed
+            JOIN feed USING (source_id)
+            WHERE NOT is_read AND listed_at <= feed.begins_at AND {AFTER}
+                AND (hidden_at IS NULL OR %(with_hidden)s::boolean)
+        ), newest AS MATERIALIZED (
+            SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
+            FROM listed ORDER BY listed_at, article_id, name LIMIT %(limit)s
+        )
+        SELECT {_LINE}, {IS_READ}, starred_at IS NOT NULL AS is_starred
+        {NEWEST_ARTICLES} ORDER BY newest.listed_at, newest.article_id
+    """
+    # prepare=False: as the others
+    return await fetch_all(conn, ArticleLine, statement, {**page_values(query), "is_unread": is_unread}, prepare=False)
+
+
 def page_values(query: ArticlesQuery) -> dict[str, object]:
-    listed_at, article_id = query.after or ("infinity", UUID(int=2**128 - 1))
+    first = ("-infinity", UUID(int=0)) if query.is_oldest_first else ("infinity", UUID(int=2**128 - 1))
+    listed_at, article_id = query.after or first
     return {
         "feed": query.feed, "category": query.category, "listed_at": listed_at, "article_id": article_id,
-        "limit": query.limit, "look": min(query.limit * LOOK_PER_LINE, LOOK_MAX),
+        "limit": query.limit, "look": min(query.limit * LOOK_PER_LINE, LOOK_MAX), "with_hidden": query.with_hidden,
     }  # fmt: skip
+
+
+async def has_articles(conn: Connection) -> bool:
+    """Whether a feed of the user lists an article."""
+    statement = "SELECT EXISTS (SELECT FROM subscriptions JOIN article_sources USING (source_id))"
+    return await fetch_value(conn, statement)
 
 
 async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
     """Starred articles, the latest star first, including those of feeds without a subscription."""
+    if query.is_oldest_first:
+        return await _list_starred_oldest(conn, query=query)
     statement = f"""
-        SELECT articles.id, number, url, {DESCRIBED}, marks.starred_at AS listed_at,
-            coalesce((
-                SELECT min(subscriptions.name)
-                FROM article_sources JOIN subscriptions USING (source_id)
-                WHERE article_sources.article_id = articles.id
-            ), '') AS feed_name, {IS_READ}, true AS is_starred
-        FROM marks
-        JOIN articles ON articles.id = marks.article_id
-        LEFT JOIN LATERAL article_for_user(marks.article_id) AS described ON true
-        WHERE starred_at IS NOT NULL
-            AND (starred_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+        {_STARRED} AND (starred_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
         ORDER BY starred_at DESC, article_id DESC LIMIT %(limit)s
     """
     return await fetch_all(conn, ArticleLine, statement, page_values(query))
 
 
-async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFull | None:
-    """An article of the user's feeds, or a starred one."""
+async def _list_starred_oldest(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    statement = f"""
+        {_STARRED} AND (starred_at, article_id) > (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+        ORDER BY starred_at, article_id LIMIT %(limit)s
+    """
+    return await fetch_all(conn, ArticleLine, statement, page_values(query))
+
+
+async def find_article(conn: Connection, *, article_id: ArticleId, prefers_feed: bool = False) -> ArticleFull | None:
+    """An article of the user's feeds, or a starred one; with the text of its page or that of the feed, where there is
+    one."""
     statement = """
         SELECT articles.id, number, articles.url,
             coalesce(nullif(described.title, ''), nullif(articles.title, ''), content.title, articles.url)
                 AS title,
             coalesce(described.author, articles.author, array_to_string(content.authors, ', ')) AS author,
-            coalesce(
-                content.html, original.html, described.content, described.summary, articles.content, articles.summary
-            ) AS html,
-            coalesce(content.html, original.html) IS NOT NULL AS is_extracted,
+            texts.html, texts.is_extracted,
             coalesce(described.published_at, articles.published_at, content.published_at) AS published_at,
             coalesce(mine.listed_at, articles.listed_at) AS listed_at,
             content.language, content.word_count, coalesce(mine.names, '{}') AS feeds,
-            coalesce(marks.is_read, mine.is_read, false) AS is_read, starred_at IS NOT NULL AS is_starred
+            coalesce(mine.ids, '{}') AS feed_ids,
+            coalesce(marks.is_read, mine.is_read, false) AS is_read, starred_at IS NOT NULL AS is_starred,
+            coalesce(marks.tags, '{}') AS tags, marks.hidden_at, marks.starred_at
         FROM articles
         LEFT JOIN content ON content.article_id = articles.id
         LEFT JOIN content AS original ON original.article_id = content.duplicate_of
         LEFT JOIN marks ON marks.article_id = articles.id
         CROSS JOIN LATERAL (
-            SELECT array_agg(subscriptions.name ORDER BY subscriptions.name) AS names,
+            SELECT array_agg(subscriptions.name ORDER BY subscriptions.name, subscriptions.id) AS names,
+                array_agg(subscriptions.id ORDER BY subscriptions.name, subscriptions.id) AS ids,
                 max(article_sources.listed_at) AS listed_at,
                 bool_and(article_sources.listed_at <= read_until) AS is_read
             FROM article_sources JOIN subscriptions USING (source_id)
             WHERE article_sources.article_id = articles.id
         ) AS mine
         LEFT JOIN LATERAL article_for_user(articles.id) AS described ON true
+        CROSS JOIN LATERAL (
+            SELECT coalesce(content.html, original.html) AS page,
+                coalesce(described.content, described.summary, articles.content, articles.summary) AS feed
+        ) AS given
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN %(prefers_feed)s THEN coalesce(feed, page) ELSE coalesce(page, feed) END AS html,
+                page IS NOT NULL AND (feed IS NULL OR NOT %(prefers_feed)s) AS is_extracted
+        ) AS texts
         WHERE articles.id = %(id)s AND (mine.names IS NOT NULL OR starred_at IS NOT NULL)
     """
-    return await fetch_one(conn, ArticleFull, statement, {"id": article_id})
+    return await fetch_one(conn, ArticleFull, statement, {"id": article_id, "prefers_feed": prefers_feed})

@@ -1,9 +1,14 @@
-"""Marks: which articles a user has read or starred."""
+"""Marks: which articles a user has read, starred or tagged, and which a rule of theirs hid."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from uuid import UUID
 
-from headwater.db import Connection
+from psycopg.types.json import Jsonb
+
+from headwater.db import Connection, fetch_column, fetch_value
+from headwater.library.rules.types import MarkChange
 from headwater.library.store.lists import IN_FEED, IS_UNREAD
 from headwater.types import ArticleId, PageCursor, UserId
 
@@ -35,6 +40,63 @@ async def mark(
     """
     values = {"user_id": user_id, "article_id": article_id, "is_read": is_read, "is_starred": is_starred, "now": now}
     await conn.execute(statement, values)
+
+
+async def mark_some(
+    conn: Connection, *, user_id: UserId, article_ids: Sequence[ArticleId], is_read: bool, now: datetime
+) -> None:
+    """Set these articles read or unread."""
+    statement = """
+        INSERT INTO marks (user_id, article_id, is_read, read_at)
+        SELECT %(user_id)s, id, %(is_read)s, CASE WHEN %(is_read)s THEN %(now)s::timestamptz END
+        FROM unnest(%(article_ids)s::uuid[]) AS id
+        ORDER BY id
+        ON CONFLICT (user_id, article_id) DO UPDATE SET is_read = excluded.is_read, read_at = excluded.read_at
+    """
+    values = {"user_id": user_id, "article_ids": list(article_ids), "is_read": is_read, "now": now}
+    await conn.execute(statement, values)
+
+
+async def set_hidden(
+    conn: Connection, *, user_id: UserId, article_ids: Sequence[ArticleId], hidden_at: datetime | None
+) -> None:
+    """Hide these articles from lists, or list them again: None."""
+    statement = """
+        INSERT INTO marks (user_id, article_id, hidden_at)
+        SELECT %(user_id)s, id, %(hidden_at)s FROM unnest(%(article_ids)s::uuid[]) AS id ORDER BY id
+        ON CONFLICT (user_id, article_id) DO UPDATE SET hidden_at = excluded.hidden_at
+    """
+    await conn.execute(statement, {"user_id": user_id, "article_ids": list(article_ids), "hidden_at": hidden_at})
+
+
+async def add_tag(
+    conn: Connection, *, user_id: UserId, article_ids: Sequence[ArticleId], tag: str, most: int
+) -> list[ArticleId]:
+    """Add a tag to these articles. Returns those that have it now: an article has at most so many tags."""
+    statement = """
+        INSERT INTO marks (user_id, article_id, tags)
+        SELECT %(user_id)s, id, ARRAY[%(tag)s] FROM unnest(%(article_ids)s::uuid[]) AS id ORDER BY id
+        ON CONFLICT (user_id, article_id) DO UPDATE
+        SET tags = CASE WHEN %(tag)s = ANY(marks.tags) THEN marks.tags ELSE marks.tags || excluded.tags END
+        WHERE %(tag)s = ANY(marks.tags) OR cardinality(marks.tags) < %(most)s
+        RETURNING article_id
+    """
+    values = {"user_id": user_id, "article_ids": list(article_ids), "tag": tag, "most": most}
+    return await fetch_column(conn, statement, values)
+
+
+async def find_tags(conn: Connection, *, article_id: ArticleId) -> list[str]:
+    """The tags of an article, in the order in which they were added."""
+    statement = "SELECT tags FROM marks WHERE article_id = %(article_id)s"
+    return await fetch_value(conn, statement, {"article_id": article_id}) or []
+
+
+async def remove_tag(conn: Connection, *, article_id: ArticleId, tag: str) -> None:
+    statement = """
+        UPDATE marks SET tags = array_remove(tags, %(tag)s)
+        WHERE article_id = %(article_id)s AND %(tag)s = ANY(tags)
+    """
+    await conn.execute(statement, {"article_id": article_id, "tag": tag})
 
 
 async def advance(conn: Connection, *, article_id: ArticleId) -> None:
@@ -76,8 +138,10 @@ async def repair_read_until(conn: Connection, *, now: datetime, latest: datetime
 
 
 async def mark_above_read(
-    conn: Connection, *, user_id: UserId, feed: UUID | None, category: str | None, place: PageCursor, now: datetime
-) -> None:
+    conn: Connection, *, user_id: UserId, feed: UUID | None, category: str | None, place: PageCursor, now: datetime,
+    is_oldest_first: bool = False,
+) -> int:  # fmt: skip
+    """Mark what a list shows down to a position as read: what is newer, or what is older. Returns how many."""
     statement = f"""
         INSERT INTO marks (user_id, article_id, is_read, read_at)
         SELECT DISTINCT %(user_id)s::uuid, article_id, true, %(now)s::timestamptz
@@ -85,13 +149,17 @@ async def mark_above_read(
         JOIN article_sources USING (source_id)
         LEFT JOIN marks USING (article_id)
         WHERE {IN_FEED}
-            AND (listed_at > read_until OR NOT is_read)
-            AND (listed_at, article_id) >= (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+            AND (listed_at > read_until OR NOT is_read) AND hidden_at IS NULL
+            AND (listed_at, article_id) >= (%(from_at)s::timestamptz, %(from_id)s::uuid)
+            AND (listed_at, article_id) <= (%(to_at)s::timestamptz, %(to_id)s::uuid)
         ON CONFLICT (user_id, article_id) DO UPDATE SET is_read = true, read_at = excluded.read_at
         WHERE marks.is_read IS DISTINCT FROM true
     """
-    values = {"user_id": user_id, "feed": feed, "category": category, "listed_at": place.at, "article_id": place.id}
-    await conn.execute(statement, values | {"now": now})
+    first, last = ("-infinity", UUID(int=0)), ("infinity", UUID(int=2**128 - 1))
+    (from_at, from_id), (to_at, to_id) = (first, place) if is_oldest_first else (place, last)
+    values = {"user_id": user_id, "feed": feed, "category": category, "now": now}
+    bounds = {"from_at": from_at, "from_id": from_id, "to_at": to_at, "to_id": to_id}
+    return (await conn.execute(statement, {**values, **bounds})).rowcount
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> tuple[int, list[ArticleId]]:
@@ -105,3 +173,46 @@ async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> tuple[i
     cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})
     rows = await cur.fetchall()
     return len(rows), [ArticleId(article_id) for article_id, is_starred in rows if is_starred]
+
+
+async def apply_rules(conn: Connection, *, changes: Sequence[MarkChange], most_tags: int, now: datetime) -> None:
+    """Change the marks of readers. What they did themselves stays: a star, when it was read, and their tags. A star
+    keeps what feeds of other sites say of the article, as in `mark`."""
+    statement = """
+        INSERT INTO marks (
+            user_id, article_id, is_read, read_at, starred_at, hidden_at, tags, title, author, summary, content,
+            published_at
+        )
+        SELECT wanted.user_id, wanted.article_id, nullif(wanted.marks_read, false),
+            CASE WHEN wanted.marks_read THEN %(now)s::timestamptz END,
+            CASE WHEN wanted.stars THEN %(now)s::timestamptz END,
+            CASE WHEN wanted.hides THEN %(now)s::timestamptz END, wanted.tags[:%(most)s], described.title,
+            described.author, described.summary, described.content, described.published_at
+        FROM jsonb_to_recordset(%(rows)s) AS wanted (
+            user_id uuid, article_id uuid, marks_read boolean, stars boolean, hides boolean, tags text[]
+        )
+        -- As article_for_user, for many readers at once.
+        LEFT JOIN LATERAL (
+            SELECT links.title, links.author, links.summary, links.content, links.published_at
+            FROM (SELECT * FROM article_sources WHERE article_sources.article_id = wanted.article_id OFFSET 0) AS links
+            JOIN subscriptions ON subscriptions.source_id = links.source_id AND subscriptions.user_id = wanted.user_id
+            ORDER BY links.title IS NOT NULL, links.seen_at, links.source_id
+            LIMIT 1
+        ) AS described ON wanted.stars
+        ORDER BY wanted.user_id, wanted.article_id
+        ON CONFLICT (user_id, article_id) DO UPDATE SET
+            is_read = coalesce(excluded.is_read, marks.is_read),
+            read_at = CASE WHEN marks.is_read THEN marks.read_at ELSE coalesce(excluded.read_at, marks.read_at) END,
+            starred_at = coalesce(marks.starred_at, excluded.starred_at),
+            hidden_at = coalesce(marks.hidden_at, excluded.hidden_at),
+            tags = (
+                marks.tags || ARRAY(SELECT tag FROM unnest(excluded.tags) AS tag WHERE tag <> ALL(marks.tags))
+            )[:greatest(%(most)s, cardinality(marks.tags))],
+            title = CASE WHEN marks.starred_at IS NULL THEN excluded.title ELSE marks.title END,
+            author = CASE WHEN marks.starred_at IS NULL THEN excluded.author ELSE marks.author END,
+            summary = CASE WHEN marks.starred_at IS NULL THEN excluded.summary ELSE marks.summary END,
+            content = CASE WHEN marks.starred_at IS NULL THEN excluded.content ELSE marks.content END,
+            published_at = CASE WHEN marks.starred_at IS NULL THEN excluded.published_at ELSE marks.published_at END
+    """
+    rows = [asdict(one) | {"user_id": str(one.user_id), "article_id": str(one.article_id)} for one in changes]
+    await conn.execute(statement, {"rows": Jsonb(rows), "most": most_tags, "now": now})

@@ -24,7 +24,7 @@ _FEEDS: Final = """
 """
 _FEED_ITEMS: Final = f"""
     SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
-        subscriptions.category, source_state(
+        subscriptions.category, subscriptions.tags, source_state(
             enabled, moderation_status, feed_disabled_at, feed_disable_reason, last_error, polled_at
         ) AS state,
         polled_at AS last_polled_at,
@@ -75,7 +75,7 @@ async def count(conn: Connection) -> int:
 async def find(conn: Connection, *, subscription_id: UUID) -> Subscription | None:
     statement = """
         SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
-            subscriptions.category
+            subscriptions.category, subscriptions.tags
         FROM subscriptions JOIN sources ON sources.id = source_id
         WHERE subscriptions.id = %(id)s
     """
@@ -106,6 +106,11 @@ async def change(
     return cur.rowcount == 1
 
 
+async def set_tags(conn: Connection, *, subscription_id: UUID, tags: Sequence[str]) -> None:
+    statement = "UPDATE subscriptions SET tags = %(tags)s WHERE id = %(id)s"
+    await conn.execute(statement, {"id": subscription_id, "tags": list(tags)})
+
+
 async def remove(conn: Connection, *, subscription_id: UUID) -> SourceId | None:
     """Unsubscribe. Returns the source; None if the user has no such subscription."""
     statement = "DELETE FROM subscriptions WHERE id = %(id)s RETURNING source_id"
@@ -121,6 +126,19 @@ async def list_feeds(conn: Connection, *, query: FeedsQuery, limit: int) -> list
     statement = f"{_FEED_ITEMS} WHERE {_MATCHES} {_BY_NAME} LIMIT %(limit)s OFFSET %(offset)s"
     values = {"search": query.search, "status": query.status.value, "limit": limit, "offset": (query.page - 1) * limit}
     return await fetch_all(conn, FeedItem, statement, values)
+
+
+async def find_position(conn: Connection, *, query: FeedsQuery, subscription_id: UUID) -> int | None:
+    """The place of a feed in the whole list, from 0; None if the filters omit it."""
+    statement = f"""
+        SELECT place - 1
+        FROM (
+            SELECT subscriptions.id, row_number() OVER ({_BY_NAME}) AS place {_FEEDS} WHERE {_MATCHES}
+        ) AS ranked
+        WHERE id = %(id)s
+    """
+    values = {"search": query.search, "status": query.status.value, "id": subscription_id}
+    return await fetch_value(conn, statement, values)
 
 
 async def list_items(conn: Connection, *, subscription_ids: Sequence[UUID]) -> list[FeedItem]:
@@ -145,7 +163,7 @@ async def list_unread_counts(conn: Connection, *, most: int) -> list[UnreadFeed]
                 SELECT source_id, listed_at FROM article_sources WHERE article_id = marks.article_id OFFSET 0
             ) AS listed
             JOIN subscriptions USING (source_id)
-            WHERE NOT is_read AND listed_at <= read_until
+            WHERE NOT is_read AND hidden_at IS NULL AND listed_at <= read_until
             GROUP BY source_id
         )
         SELECT subscriptions.id, name, category,
@@ -190,14 +208,15 @@ async def keep_read_state(conn: Connection, *, source_id: SourceId, to: SourceId
 
 
 async def drop_duplicates(conn: Connection, *, source_id: SourceId, of: SourceId) -> None:
-    """Delete subscriptions to one source of users who have another, which takes the category if it has none."""
+    """Delete subscriptions to one source of users who have another, which takes category and tags if it has none."""
     statement = """
         WITH dropped AS (
             DELETE FROM subscriptions AS mine USING subscriptions AS other
             WHERE mine.source_id = %(source_id)s AND other.source_id = %(of)s AND other.user_id = mine.user_id
-            RETURNING other.id, mine.category
+            RETURNING other.id, mine.category, mine.tags
         )
-        UPDATE subscriptions SET category = coalesce(subscriptions.category, dropped.category)
+        UPDATE subscriptions SET category = coalesce(subscriptions.category, dropped.category),
+            tags = CASE WHEN subscriptions.tags = '{}' THEN dropped.tags ELSE subscriptions.tags END
         FROM dropped WHERE subscriptions.id = dropped.id
     """
     await conn.execute(statement, {"source_id": source_id, "of": of})

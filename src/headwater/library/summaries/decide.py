@@ -1,13 +1,23 @@
 """The prompt, links for citations, what the page shows, and untrusted Markdown as sanitised HTML. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 import nh3
 from markdown_it import MarkdownIt
 
-from headwater.library.summaries.types import DayArticle, ShownSummary, Summary, SummaryOptions, SummaryStatus
+from headwater.ai.types import AiOutcome, NotAnswered, NotAnsweredKind
+from headwater.library.summaries.types import (
+    DayArticle,
+    NotWritten,
+    ShownSummary,
+    Summary,
+    SummaryOptions,
+    SummaryOutcome,
+    SummaryStatus,
+    Written,
+)
 from headwater.reading.text import unescape
 
 FAILED = "Failed to generate summary. Please try again later."
@@ -19,8 +29,6 @@ TITLE_MAX = 300
 CLOCKS_APART = timedelta(minutes=5)  # between machines; a later start was written by a wrong clock
 SHOWN_FOR = timedelta(minutes=10)  # how long the page shows a failure
 
-# The service refuses: no key, no credit, rate limit.
-_REFUSALS = {401, 402, 403, 408, 409, 425, 429}
 _BREAK = re.compile(r"</?(?:p|br|div|li|ul|ol|h[1-6]|tr|td|th|table|blockquote|pre|hr|figure|figcaption)\b[^<>]*>")
 _TAG = re.compile(r"<[^<>]*>?")
 _CITATION = re.compile(r"(?<![ \t])([ \t]*)\[(\^?\d{1,4}(?:\s*[,;]\s*\^?\d{1,4}){0,20})\](?:\([^()\n]{0,2000}\))?")
@@ -29,7 +37,8 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 # No images: loading them would report the user to their server.
 _TAGS = {"a", "blockquote", "br", "code", "em", "h3", "hr", "li", "ol", "p", "pre", "strong", "ul"}
-_HREF = re.compile(r"https?://[^\s]+|/articles/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+# No links to other sites: an article may instruct the model to link to its own, with the texts of others in the URL.
+_HREF = re.compile(r"/articles/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _MARKDOWN = MarkdownIt("commonmark", {"html": False})
 
 
@@ -43,16 +52,35 @@ def tidy(text: str) -> str:
     return " ".join(_UNWANTED.sub("", text).split())
 
 
+def by_story(articles: Sequence[DayArticle]) -> list[DayArticle]:
+    """The articles of one story together, the story of most feeds first; otherwise in their order."""
+    stories: dict[object, list[DayArticle]] = {}
+    for article in articles:
+        stories.setdefault(article.story_id or article.id, []).append(article)
+    ordered = sorted(stories.values(), key=lambda story: -len({article.feed_name for article in story}))
+    return [article for story in ordered for article in story]
+
+
 def prompt_of(template: str, articles: Sequence[DayArticle], limit: int) -> str:
     """The template with the articles, numbered from 1; never longer than `limit`."""
     room = (limit - len(template)) // max(1, len(articles))
-    excerpts = "\n".join(_excerpt(n, article, room) for n, article in enumerate(articles, 1))
+    excerpts = "\n".join(
+        _excerpt(number, article, room, first) for number, (article, first) in enumerate(_with_first(articles), 1)
+    )
     return template.replace("{articles}", excerpts)
 
 
-def _excerpt(number: int, article: DayArticle, room: int) -> str:
-    head = (
-        f"\n[{number}]\nTitle: {_cut(tidy(article.title), min(TITLE_MAX, room // 3))}\n"
+def _with_first(articles: Sequence[DayArticle]) -> Iterator[tuple[DayArticle, int]]:
+    """Each article, and the number of the first one of its story."""
+    first: dict[object, int] = {}
+    for number, article in enumerate(articles, 1):
+        yield article, first.setdefault(article.story_id or number, number)
+
+
+def _excerpt(number: int, article: DayArticle, room: int, first: int) -> str:
+    head = f"\n[{number}]\n" if first == number else f"\n[{number}]\nSame event as: [{first}]\n"
+    head += (
+        f"Title: {_cut(tidy(article.title), min(TITLE_MAX, room // 3))}\n"
         f"Source: {_cut(tidy(article.feed_name), min(100, room // 6))}\n"
         f"Published Date: {article.published_at:%Y-%m-%d %H:%M} UTC\nContent excerpt: "
     )
@@ -89,9 +117,13 @@ def escaped(text: str) -> str:
     return _PUNCTUATION.sub(r"\\\1", tidy(text))
 
 
-def is_unavailable(status: int) -> bool:
-    """Whether an HTTP status means that the service is unavailable; otherwise our request was wrong."""
-    return status >= 500 or status in _REFUSALS
+def written_of(outcome: AiOutcome) -> SummaryOutcome:
+    if isinstance(outcome, NotAnswered):
+        return NotWritten(outcome.reason, outcome.kind is NotAnsweredKind.UNAVAILABLE)
+    content = clean_answer(outcome.content, is_cut_off=outcome.is_cut_off)
+    if not content:
+        return NotWritten("empty response")
+    return Written(content, outcome.model, outcome.tokens_in, outcome.tokens_out, outcome.cost)
 
 
 def shown(newest: Summary | None, ready: Summary | None, now: datetime, options: SummaryOptions) -> ShownSummary:
@@ -106,7 +138,7 @@ def shown(newest: Summary | None, ready: Summary | None, now: datetime, options:
 
 
 def to_html(content: str) -> str:
-    """Sanitised HTML, with links to our articles and to http(s) only."""
+    """Sanitised HTML, with links to our articles only."""
     tokens = _MARKDOWN.parse(content)
     for token in tokens:
         if token.type in {"heading_open", "heading_close"}:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import islice
+from uuid import UUID
 
 from headwater.library.summaries.decide import escaped, tidy
 from headwater.library.summaries.types import DayArticle
@@ -17,7 +18,7 @@ STORIES = 6
 HEADLINES = 6
 SAME_STORY = 0.24  # similarity of two articles; of different stories it is rarely above 0.15
 DAY = 20  # articles assumed in addition, so that words are rare on a day with few
-ALSO_IN = 5  # other feeds, by name
+ALSO_IN = 20  # other feeds, by name
 QUOTED_MAX = 380  # characters
 TITLE_SHOWN = 160
 TEXT_READ = 3_000
@@ -131,9 +132,12 @@ def _similarity(one: Vector, other: Vector) -> float:
 
 
 def _grouped(reads: Sequence[_ParsedArticle]) -> list[_Story]:
-    """Each article joins the most similar story, on average, or begins one."""
-    groups: list[list[_ParsedArticle]] = []
+    """The stories that are known; each other article joins the most similar one, on average, or begins one."""
+    groups = _known_stories(reads)
+    known = {read.place for group in groups for read in group}
     for read in reads:
+        if read.place in known:
+            continue
         best, similarity = None, SAME_STORY
         for group in groups:
             mean = sum(_similarity(read.vector, member.vector) for member in group) / len(group)
@@ -145,6 +149,15 @@ def _grouped(reads: Sequence[_ParsedArticle]) -> list[_Story]:
             best.append(read)
     day = _centre_of(reads)
     return [_story(group, day) for group in groups]
+
+
+def _known_stories(reads: Sequence[_ParsedArticle]) -> list[list[_ParsedArticle]]:
+    """The stories with several of these articles."""
+    stories: defaultdict[UUID, list[_ParsedArticle]] = defaultdict(list)
+    for read in reads:
+        if read.article.story_id is not None:
+            stories[read.article.story_id].append(read)
+    return [story for story in stories.values() if len(story) > 1]
 
 
 def _centre_of(reads: Sequence[_ParsedArticle]) -> Vector:

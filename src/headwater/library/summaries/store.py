@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from headwater.db import Connection, fetch_column, fetch_one
-from headwater.library.summaries.decide import plain
+from headwater.library.summaries.decide import by_story, plain
 from headwater.library.summaries.types import DayArticle, Summary, Written
 from headwater.types import ArticleId, UserId
 
@@ -17,7 +17,10 @@ _COLUMNS: Final = "id, status, content, model, article_count, error, created_at,
 
 
 async def list_articles(conn: Connection, *, since: datetime, limit: int) -> list[DayArticle]:
-    """The newest articles of the user's feeds: the extracted text if there is one, else what the feed says."""
+    """The newest articles of the user's feeds: the extracted text if there is one, else what the feed says.
+
+    Those of one story come together, larger stories first.
+    """
     statement = """
         WITH newest AS (
             SELECT listed_at, article_id, name
@@ -29,6 +32,11 @@ async def list_articles(conn: Connection, *, since: datetime, limit: int) -> lis
                     SELECT listed_at, article_id
                     FROM article_sources
                     WHERE article_sources.source_id = subscriptions.source_id AND listed_at >= %(since)s
+                        AND NOT EXISTS (
+                            SELECT FROM marks
+                            WHERE marks.article_id = article_sources.article_id AND hidden_at IS NOT NULL
+                            OFFSET 0
+                        )
                     ORDER BY listed_at DESC, article_id DESC LIMIT %(limit)s
                 ) AS listed
                 ORDER BY article_id, listed_at DESC, name
@@ -41,19 +49,25 @@ async def list_articles(conn: Connection, *, since: datetime, limit: int) -> lis
             left(coalesce(nullif(content.text, ''), original.text), 4000),
             left(coalesce(
                 nullif(described.content, ''), described.summary, nullif(articles.content, ''), articles.summary
-            ), 12000)
+            ), 12000),
+            state.story_id
         FROM newest
         JOIN articles ON articles.id = newest.article_id
         LEFT JOIN content ON content.article_id = articles.id
         LEFT JOIN content AS original ON original.article_id = content.duplicate_of
         LEFT JOIN LATERAL article_for_user(newest.article_id) AS described ON true
+        LEFT JOIN LATERAL (
+            SELECT story_id FROM article_state WHERE article_state.article_id = newest.article_id OFFSET 0
+        ) AS state ON true
         ORDER BY newest.listed_at DESC, newest.article_id DESC
     """
     cur = await conn.execute(statement, {"since": since, "limit": limit})
-    return [
-        DayArticle(ArticleId(article_id), title, feed_name, published_at, text or plain(html or ""))
-        for article_id, title, feed_name, published_at, text, html in await cur.fetchall()
-    ]
+    return by_story(
+        [
+            DayArticle(ArticleId(article_id), title, feed_name, published_at, text or plain(html or ""), story_id)
+            for article_id, title, feed_name, published_at, text, html, story_id in await cur.fetchall()
+        ]
+    )
 
 
 async def find_newest(conn: Connection) -> Summary | None:

@@ -6,17 +6,19 @@ from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
+from headwater.ai.types import AiOptions
 from headwater.types import ArticleId
 
-ON_THIS_MACHINE = "extractive"  # instead of the name of a model
+# Instead of the name of a model.
+ON_THIS_MACHINE = "extractive"
+BEYOND_BUDGET = "extractive, budget reached"
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryOptions:
-    """Without a key, summaries are extractive."""
+    """Without a key, and when the budget is reached, summaries are extractive."""
 
-    api_key: str | None = field(default=None, repr=False)
-    base_url: str = "https://openrouter.ai/api/v1"
+    ai: AiOptions = field(default_factory=AiOptions)
     model: str = "openai/gpt-4o-mini"
     temperature: float = 0.3
     max_tokens: int = 1000
@@ -51,7 +53,11 @@ class Summary:
 
     @property
     def is_of_this_machine(self) -> bool:
-        return self.model == ON_THIS_MACHINE
+        return self.model in {ON_THIS_MACHINE, BEYOND_BUDGET}
+
+    @property
+    def is_beyond_budget(self) -> bool:
+        return self.model == BEYOND_BUDGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ class DayArticle:
     feed_name: str
     published_at: datetime
     text: str
+    story_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

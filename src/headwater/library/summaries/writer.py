@@ -11,14 +11,16 @@ from uuid import UUID
 from headwater.accounts.store import attempts
 from headwater.accounts.store.events import record
 from headwater.accounts.types import EventType
+from headwater.ai.client import AiClient
+from headwater.ai.types import AiCall, AiMessage, NotAnswered, NotAnsweredKind, Purpose
 from headwater.db import Database
 from headwater.errors import AiUnavailable, NoArticles, QuotaReached, SummaryFailed, Unavailable
 from headwater.ids import new_id
 from headwater.library.summaries import store
-from headwater.library.summaries.decide import CLOCKS_APART, FAILED, UNAVAILABLE, cite, prompt_of, shown
+from headwater.library.summaries.decide import CLOCKS_APART, FAILED, UNAVAILABLE, cite, prompt_of, shown, written_of
 from headwater.library.summaries.extractive import summarise
-from headwater.library.summaries.model import ask
 from headwater.library.summaries.types import (
+    BEYOND_BUDGET,
     ON_THIS_MACHINE,
     DayArticle,
     NotWritten,
@@ -42,6 +44,10 @@ PROMPT = (files("headwater.library.summaries") / "prompt.txt").read_text(encodin
 class SummaryWriter:
     def __init__(self, database: Database, clock: Clock, options: SummaryOptions) -> None:
         self._database, self._clock, self._options = database, clock, options
+
+    @property
+    def _ai(self) -> AiClient:
+        return AiClient(self._database, self._clock, self._options.ai)
 
     async def latest(self, user_id: UserId) -> ShownSummary:
         async with self._database.as_user(user_id) as conn:
@@ -88,17 +94,31 @@ class SummaryWriter:
         return articles
 
     async def _write(self, articles: list[DayArticle]) -> SummaryOutcome:
-        if self._options.api_key is None or not await self._may_request():
-            return Written(await asyncio.to_thread(summarise, articles), ON_THIS_MACHINE)
+        if not self._ai.has_key or not await self._may_request():
+            return await _write_here(articles, ON_THIS_MACHINE)
         prompt = prompt_of(PROMPT, articles, self._options.prompt_max)
-        outcome = await ask(prompt, self._options)
+        outcome = await self._ask(prompt)
         if isinstance(outcome, NotWritten):
             log.info("summary retried", model=self._options.model, reason=outcome.reason)
             await asyncio.sleep(self._options.retry_after.total_seconds())
-            outcome = await ask(prompt, self._options) if await self._may_request() else outcome
+            outcome = await self._ask(prompt) if await self._may_request() else outcome
+        if outcome is None:
+            return await _write_here(articles, BEYOND_BUDGET)
         if isinstance(outcome, NotWritten):
             return outcome
         return replace(outcome, content=cite(outcome.content, articles))
+
+    async def _ask(self, prompt: str) -> SummaryOutcome | None:
+        """One request to the service. None: the budget of the month is reached."""
+        options = self._options
+        outcome = await self._ai.ask(
+            AiCall(
+                Purpose.SUMMARY, options.model, [AiMessage("user", prompt)], options.max_tokens, options.temperature,
+                timeout=options.timeout,
+            )
+        )  # fmt: skip
+        is_refused = isinstance(outcome, NotAnswered) and outcome.kind is NotAnsweredKind.BUDGET
+        return None if is_refused else written_of(outcome)
 
     async def _may_request(self) -> bool:
         """Count one request to the service, of any user, so that many accounts cost no more than allowed."""
@@ -122,3 +142,7 @@ class SummaryWriter:
     async def _fail(self, summary_id: UUID, user_id: UserId, error: str) -> None:
         async with self._database.as_user(user_id) as conn:
             await store.fail(conn, summary_id=summary_id, error=error, now=self._clock())
+
+
+async def _write_here(articles: list[DayArticle], model: str) -> Written:
+    return Written(await asyncio.to_thread(summarise, articles), model)

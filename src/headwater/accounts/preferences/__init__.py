@@ -1,0 +1,1 @@
+"""How a reader wants the pages: looks, order of lists, start page, time zone."""

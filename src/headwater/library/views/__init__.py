@@ -1,0 +1,1 @@
+"""Views: saved queries of a user, in the side bar and as feeds."""
