@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from headwater.alerts.decide import changes, due_notices, holding, wait
 from headwater.alerts.types import (
+    BudgetFact,
+    ChannelFact,
     Condition,
     Facts,
     FactSample,
@@ -23,6 +25,7 @@ from headwater.alerts.types import (
     StageFact,
     Thresholds,
 )
+from headwater.channels.types import ChannelId
 from headwater.hosts.store.outages import Outage
 from headwater.types import SourceId
 from tests.clock import START
@@ -228,6 +231,47 @@ def test_a_clock_problem_holds_while_there_is_one() -> None:
 
     assert (one.condition, one.since) == (Condition.CLOCK_PROBLEM, START)
     assert one.summary.startswith("The clock is a day ahead. Nothing is deleted")
+
+
+def test_a_reached_budget_holds_and_says_what_is_spent_and_what_to_do() -> None:
+    (one,) = holding(facts(budget=BudgetFact(499_996_000, START - HOUR)), [], LIMITS)
+
+    assert (one.condition, one.subject, one.since) == (Condition.AI_BUDGET_REACHED, "", START - HOUR)
+    assert "$500.00 are spent this month" in one.summary
+    assert "/admin/ai-usage" in one.summary
+    assert held(facts(budget=BudgetFact(600_000_000))) == []
+
+
+def a_channel(**more: object) -> ChannelFact:
+    given = ChannelFact(ChannelId(UUID(int=9)), "crime", is_paused=False, delivered=5, waiting=0, refused=0)
+    return replace(given, **more)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("channel", "holds"),
+    [
+        (a_channel(), []),
+        (a_channel(failing_since=START - 30 * MINUTE), []),
+        (a_channel(failing_since=START - 31 * MINUTE), [Condition.CHANNEL_FAILING]),
+        (a_channel(failing_since=START - 31 * MINUTE, is_paused=True), []),
+        (a_channel(refused=1), [Condition.CHANNEL_DEAD_LETTERS]),
+        (a_channel(refused=1, failing_since=START - HOUR), [Condition.CHANNEL_FAILING, Condition.CHANNEL_DEAD_LETTERS]),
+    ],
+    ids=["working", "for a while", "for long", "paused", "dead letters", "both"],
+)
+def test_a_channel_that_fails_for_long_or_has_dead_letters(channel: ChannelFact, holds: list[Condition]) -> None:
+    assert held(facts(channels=[channel])) == [(one, str(UUID(int=9))) for one in holds]
+
+
+def test_an_incident_of_a_channel_names_it_and_its_reason() -> None:
+    failing = a_channel(failing_since=START - HOUR, reason="connection refused")
+    (one,) = holding(facts(channels=[failing]), [], LIMITS)
+    (letters,) = holding(facts(channels=[a_channel(refused=2)]), [], LIMITS)
+
+    assert one.summary.startswith("The destination of crime has failed since 2026-")
+    assert "(connection refused)" in one.summary
+    assert "refused 2 messages" in letters.summary
+    assert f"/admin/channels/{UUID(int=9)}" in letters.summary
 
 
 # A stage that stopped

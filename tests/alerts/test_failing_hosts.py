@@ -1,6 +1,7 @@
 """Alerts see what is not counted against a feed: paused hosts, bot challenges, long failures, inactive sources."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,13 +13,14 @@ from headwater.alerts.store import facts, incidents
 from headwater.alerts.types import AlertOptions, Condition, Incident
 from headwater.alerts.worker import Alerter
 from headwater.db import Database
+from headwater.errors import HostBusy
 from headwater.net import Client
 from headwater.net.mail import Mailer
 from headwater.polling.worker import Poller
 from headwater.sandbox import Sandbox
 from headwater.sources import follow
 from headwater.sources.store.sources import find_by_id
-from headwater.sources.types import Source
+from headwater.sources.types import Source, SourceOverrides
 from tests.alerts.receiver import Receiver
 from tests.alerts.world import OWN_CLOCK, a_system_feed
 from tests.builders import a_source
@@ -74,7 +76,8 @@ class Instance:
     async def poll_due(self) -> int:
         polls = 0
         while claimed := await self.poller.claim(1):
-            await self.poller.work(claimed[0])
+            with suppress(HostBusy):
+                await self.poller.work(claimed[0])
             polls += 1
         return polls
 
@@ -149,6 +152,32 @@ async def test_a_critical_feed_behind_a_bot_challenge_is_an_incident_until_it_is
     site.answers["guarded.example/feed"] = rss("Guarded", "a")
     instance.clock.move(hours=25)
     await instance.poll_due()
+    await instance.evaluate()
+    assert await instance.open() == []
+
+
+async def test_a_critical_feed_that_redirects_to_a_paused_host_is_an_incident_after_a_day_without_success(
+    instance: Instance, site: Site
+) -> None:
+    site.answers["news.example/feed"] = (302, "text/plain", site.url("guarded.example/feed").encode())
+    site.answers["guarded.example/feed"] = rss("News", "a")
+    source = await instance.follow(site.url("news.example/feed"), "News")
+    await instance.poll_due()
+    site.answers |= dict.fromkeys(["guarded.example/feed", "guarded.example/other"], CHALLENGE)
+    async with instance.database.transaction() as conn:
+        await a_source(conn, url=site.url("guarded.example/other"), name="Other")
+    for _ in range(30):
+        await instance.poll_due()
+        instance.clock.move(hours=1)
+    await instance.evaluate()
+
+    (incident,) = [one for one in await instance.open() if one.condition is FAILING]
+    assert incident.subject == str(source.id)
+
+    site.answers |= dict.fromkeys(["guarded.example/feed", "guarded.example/other"], rss("News", "a"))
+    for _ in range(60):
+        await instance.poll_due()
+        instance.clock.move(hours=1)
     await instance.evaluate()
     assert await instance.open() == []
 
@@ -279,6 +308,26 @@ async def test_the_incident_of_a_failing_feed_goes_on_when_polling_disables_the_
     sent = [one["status"] for body in receiver.bodies for one in body["incidents"] if one["condition"] == LONG]
     assert sent == ["firing"]
     assert incident.subject == str(source.id)
+
+
+async def test_a_critical_source_without_a_feed_is_an_incident_after_a_day_of_failing(
+    database: Database, clock: MovableClock
+) -> None:
+    async with database.transaction() as conn:
+        overrides = SourceOverrides(site="https://site.example/", sitemap="https://site.example/map.xml", mode="both")
+        source = await follow.follow(conn, url=None, name="Site", now=START, overrides=overrides)
+        await conn.execute("UPDATE sources SET is_critical = true")
+    assert await conditions(database, clock) == set()
+
+    async with database.transaction() as conn:
+        await conn.execute(
+            "UPDATE frontier_url SET status = 'r', last_error = 'network: no answer', failing_since = %(at)s",
+            {"at": clock()},
+        )
+    clock.move(hours=23)
+    assert (FAILING, str(source.id)) not in await conditions(database, clock)
+    clock.move(hours=2)
+    assert (FAILING, str(source.id)) in await conditions(database, clock)
 
 
 async def test_what_the_alerts_see_of_failing_hosts_is_shown_to_prometheus(

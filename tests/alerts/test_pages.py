@@ -14,6 +14,8 @@ from headwater.db import Database
 from headwater.net.mail import Mailer
 from headwater.server import create_health_app
 from headwater.types import UserId
+from headwater.web import WebOptions
+from tests.ai.spending import spend
 from tests.alerts.receiver import Receiver
 from tests.alerts.world import OWN_CLOCK, a_system_feed, mend
 from tests.app import create_app
@@ -43,6 +45,33 @@ async def evaluate(database: Database, clock: MovableClock, webhook: str | None 
     while items := await alerter.claim(2):
         for item in items:
             await alerter.work(item)
+
+
+async def test_the_page_says_where_alerts_are_sent_and_sends_a_test(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    secret = f"{receiver.url}?key=opensesame"
+    web = WebOptions(alerts=AlertOptions(webhook_url=secret, recipients=("ops@example.com",)), mailer=MAILER)
+    async with a_person(create_app(database, clock, web=web)) as operator:
+        await operator.register()
+        page = await operator.open("/admin/alerts")
+        sent = await operator.send("POST", "/admin/alerts/test")
+
+    assert "http://127.0.0.1</dd>" in page.text
+    assert "ops@example.com" in page.text
+    assert "opensesame" not in page.text
+    assert "webhook: test alert sent." in sent.text
+    assert "ops@example.com: The mail server did not accept it; see the log." in sent.text
+    assert len(receiver.bodies) == 1
+
+
+async def test_without_a_destination_the_page_says_so(operator: Person) -> None:
+    page = await operator.open("/admin/alerts")
+    refused = await operator.send("POST", "/admin/alerts/test")
+
+    assert "Alerts are shown here only." in page.text
+    assert "Send test alert" not in page.text
+    assert (refused.status_code, "No destination is set." in refused.text) == (400, True)
 
 
 @pytest.mark.parametrize("path", ["/admin", "/admin/alerts", "/admin/alerts/open"])
@@ -158,6 +187,7 @@ async def test_every_process_shows_what_the_last_evaluation_saw(
     async with database.as_system() as conn:
         source = await a_system_feed(conn, 1, errors=4, is_critical=True)
         dead = await a_system_feed(conn, 2, disabled_at=START - timedelta(days=3))
+    await spend(database, "2026-03-01", 2_500_000, reached=True)
     await evaluate(database, clock)
     async with visit(make(database)) as client:
         answer = await client.get("/metrics")
@@ -171,6 +201,8 @@ async def test_every_process_shows_what_the_last_evaluation_saw(
             "errors": value("headwater_critical_feed_errors", source_id=str(source.id), source="Feed 1"),
             "queue": value("headwater_queue_size", queue="frontier"),
             "due": value("headwater_stage_due_since_timestamp_seconds", stage="fetching"),
+            "cost": value("headwater_ai_month_cost_dollars"),
+            "reached": value("headwater_ai_budget_reached"),
         }
         since = value("headwater_system_feed_disabled_since_timestamp_seconds", source_id=str(dead.id), source="Feed 2")
         await mend(database, dead)
@@ -189,6 +221,8 @@ async def test_every_process_shows_what_the_last_evaluation_saw(
         "errors": 4,
         "queue": 0,
         "due": 0,
+        "cost": 2.5,
+        "reached": 1,
     }
     assert since == (START - timedelta(days=3)).timestamp()
     assert (

@@ -1,25 +1,37 @@
 """Alerting on a real database, with a mail server and a webhook on loopback: once per incident, and once its end."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from structlog.testing import capture_logs
 
+from headwater.alerts.show import show_facts
 from headwater.alerts.store import facts as facts_store
 from headwater.alerts.store import incidents, messages
-from headwater.alerts.types import AlertOptions, Condition, Evaluation, Message, Thresholds
+from headwater.alerts.types import AlertOptions, Condition, Evaluation, Facts, Message, StageFact, Thresholds
 from headwater.alerts.worker import LEASE, Alerter
+from headwater.articles.store import records
+from headwater.articles.types import ListedEntry
+from headwater.audit.types import COMMAND_LINE
+from headwater.channels import operate
 from headwater.db import Database
 from headwater.frontier.store import claims, queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.hosts.store.outages import report_outage
 from headwater.ids import new_id
 from headwater.net.mail import Mailer, SmtpServer
+from headwater.observability.metrics import render_metrics
 from headwater.timekeeping import store as clocks
+from headwater.understanding import store as classifying
+from tests.ai.spending import spend
 from tests.alerts.receiver import Receiver
 from tests.alerts.world import OWN_CLOCK, a_system_feed, mend
+from tests.builders import a_source, an_article
+from tests.channels.given import a_channel
+from tests.channels.given import queue as queue_deliveries
 from tests.clock import START, MovableClock
 from tests.net.post_box import PostBox
 
@@ -123,6 +135,22 @@ async def test_a_clock_that_jumps_is_an_incident_that_ends_when_it_is_right_agai
     assert [one["status"] for one in sent] == ["firing", "resolved"]
     assert "200 days ahead of the last run" in sent[0]["summary"]
     assert "headwater retention run --confirm" in sent[0]["summary"]
+
+
+async def test_a_reached_budget_is_an_incident_that_ends_with_the_month(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    await spend(database, "2026-03-01", 499_999_999, reached=True)
+    clock.now = datetime(2026, 3, 31, 23, 50, tzinfo=UTC)
+    alerter = an_alerter(database, clock, receiver)
+    for _ in range(25):
+        await later(alerter, clock, minutes=1)
+
+    sent = [one for body in receiver.bodies for one in body["incidents"]]
+    assert [(one["condition"], one["severity"], one["status"]) for one in sent] == [
+        ("HeadwaterAiBudgetReached", "warning", "firing"),
+        ("HeadwaterAiBudgetReached", "warning", "resolved"),
+    ]
 
 
 async def test_a_clock_that_was_ahead_neither_keeps_incidents_open_nor_silences_news_of_feeds(
@@ -248,6 +276,24 @@ async def test_a_poller_that_died_in_its_outage_is_forgotten(database: Database,
 
     assert [outage.stage for outage in during.outages] == ["polling"]
     assert list(after.outages) == []
+
+
+async def test_articles_that_are_not_classified_mean_the_stage_stopped(database: Database, clock: MovableClock) -> None:
+    async with database.transaction() as conn:
+        listed = [ListedEntry((await a_source(conn)).id, an_article(), "example.com")]
+        await records.keep(conn, seen_at=START, listed=listed)
+        due_at = START + records.AFTER_LISTING
+        facts = [
+            await facts_store.read_facts(conn, now=now, limits=Thresholds()) for now in (START, due_at)
+        ]  # fmt: skip
+        await classifying.claim(conn, lease=new_id(), now=due_at, leased_until=due_at + timedelta(minutes=1), limit=1)
+        claimed = await facts_store.read_facts(conn, now=due_at, limits=Thresholds())
+
+    waiting, due = (one.sample.stages["classifying"] for one in facts)
+    assert (waiting.due_since, waiting.is_busy) == (None, False)
+    assert (due.due_since, due.is_busy) == (due_at, False)
+    busy = claimed.sample.stages["classifying"]
+    assert (busy.due_since, busy.is_busy) == (None, True)
 
 
 async def test_a_frontier_without_fetches_means_the_stage_stopped(
@@ -518,6 +564,58 @@ async def test_what_an_evaluation_saw_is_read_back_as_it_was(database: Database,
     assert kept == facts
     assert sample == facts.sample
     assert facts.sample.queues["frontier"] == 1
+
+
+async def test_a_channel_with_dead_letters_is_an_incident_until_they_are_retried(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    async with database.transaction() as conn:
+        channel = await a_channel(conn, "articles:crime")
+        await queue_deliveries(conn, channel.id, [1, 2])
+        await conn.execute("UPDATE deliveries SET reason = 'HTTP 422' WHERE revision = 1")
+        await conn.execute("UPDATE channels SET failures = 1, failed_since = %s, reason = 'gone'", (START,))
+    alerter = an_alerter(database, clock, receiver)
+    await later(alerter, clock, minutes=1)
+    shown = shown_metrics(*await last_facts(database))
+    await later(alerter, clock, minutes=31)
+    async with database.transaction() as conn:
+        await operate.retry(conn, channel.id, actor=COMMAND_LINE, now=clock())
+        await conn.execute("UPDATE channels SET failures = 0, failed_since = NULL")
+    for _ in range(12):
+        await later(alerter, clock, minutes=1)
+
+    sent = [(one["condition"], one["status"]) for body in receiver.bodies for one in body["incidents"]]
+    assert sent[:2] == [("HeadwaterChannelDeadLetters", "firing"), ("HeadwaterChannelFailing", "firing")]
+    assert sorted(sent[2:]) == [("HeadwaterChannelDeadLetters", "resolved"), ("HeadwaterChannelFailing", "resolved")]
+    assert 'headwater_channel_dead_letters{channel="articles:crime"} 1.0' in shown
+    assert 'headwater_channel_waiting{channel="articles:crime"} 1.0' in shown
+    assert 'headwater_channel_failing_since_timestamp_seconds{channel="articles:crime"} 1.7723664e+09' in shown
+
+
+async def last_facts(database: Database) -> tuple[Facts | None, Mapping[str, int]]:
+    async with database.transaction() as conn:
+        return await facts_store.find_last(conn)
+
+
+def shown_metrics(facts: Facts | None, incidents: Mapping[str, int]) -> str:
+    show_facts(facts, incidents)
+    return render_metrics().decode()
+
+
+@pytest.mark.parametrize(
+    ("change", "is_due"),
+    [("failures = 0", True), ("failures = 3", False), ("is_paused = true", False), ("settled_to = 1", False)],
+)
+async def test_delivering_is_due_while_a_working_channel_has_something_to_send(
+    database: Database, clock: MovableClock, change: str, is_due: bool
+) -> None:
+    async with database.transaction() as conn:
+        channel = await a_channel(conn)
+        await queue_deliveries(conn, channel.id, [1])
+        await conn.execute(f"UPDATE channels SET {change}".encode())
+        facts = await facts_store.read_facts(conn, now=clock(), limits=Thresholds())
+
+    assert facts.sample.stages["delivering"] == StageFact(START if is_due else None)
 
 
 async def test_the_interval_of_evaluation_is_an_option(database: Database, clock: MovableClock) -> None:

@@ -15,8 +15,9 @@ from headwater.articles.types import ContentChange, ListedEntry
 from headwater.bodies import store as bodies
 from headwater.bodies.types import NewBody
 from headwater.db import Database
+from headwater.documents import store as documents
 from headwater.extraction.types import ExtractionOptions, ExtractionReport, Failed
-from headwater.extraction.worker import Extractor
+from headwater.extraction.worker import MOST_LOST_PROCESSES, Extractor
 from headwater.frontier.store import claims, listing, queue
 from headwater.frontier.types import (
     Answered,
@@ -325,11 +326,11 @@ async def test_a_page_without_text_still_adds_to_an_article_that_is_here(
     assert await rows(database, "SELECT title, word_count, text FROM content") == [("High water at Tarn", 0, None)]
 
 
-async def test_a_page_whose_readers_died_twice_is_not_given_to_a_third(
+async def test_a_page_whose_readers_died_too_often_is_not_given_to_another(
     database: Database, extractor: Extractor, clock: MovableClock
 ) -> None:
     await fetched(database, a_page())
-    for _ in range(2):
+    for _ in range(MOST_LOST_PROCESSES):
         assert len(await extractor.claim(10)) == 1  # and is never heard of again
         assert await extractor.claim(10) == []
         clock.now += LEASE
@@ -397,10 +398,10 @@ async def test_lag_is_how_long_the_oldest_page_waits(
 
 async def test_changes_are_queued_for_the_index(database: Database, extractor: Extractor) -> None:
     async with database.transaction() as conn:
-        await conn.execute("INSERT INTO outbox_listening (target, since) VALUES ('test', pg_current_xact_id())")
+        await documents.listen(conn, target="test")
     await fetched(database, a_page())
     await run(extractor)
     await fetched(database, a_page())
     await run(extractor)
 
-    assert await rows(database, "SELECT action, version FROM outbox") == [("index", 1)]
+    assert await rows(database, "SELECT action, version FROM deliveries") == [("index", 1)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -24,7 +25,8 @@ from headwater.fetching.worker import SLOW, UNREAD_MOST, Fetcher, in_parts
 from headwater.frontier.keys import locate
 from headwater.frontier.store import claims, listing, queue
 from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Status, Submission
-from headwater.hosts.robots import origin_of
+from headwater.hosts import robots_cache
+from headwater.hosts.robots import Rules, origin_of
 from headwater.hosts.store import robots as robots_store
 from headwater.hosts.store.outages import list_outages
 from headwater.hosts.types import Robots
@@ -783,6 +785,33 @@ async def test_hosts_of_a_reader_whose_pages_are_slow_are_put_off_and_others_fet
     assert [one.host.host for one in claimed] == [f"quick.{DOMAIN}"]
     found = [await crawl.find(url) for url in urls]
     assert sorted((one.status, one.retry_count) for one in found if one)[2:] == [(Status.PENDING, 0)] * 10
+
+
+async def test_hosts_of_a_reader_whose_robots_txt_takes_long_to_read_are_put_off_and_others_fetched(
+    database: Database, clock: MovableClock, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = Crawl(database, clock, client, replace(OPTIONS, concurrency=4))
+    hers, his = await a_source_of(database, "eve"), await a_source_of(database, "bob")
+    text = "User-agent: *\n" + "Disallow: /private\n" * 2_000
+    urls = [f"http://long{number}.{DOMAIN}:9/1" for number in range(6)]
+    await crawl.submit(*urls, source_id=hers)
+    day = clock() + timedelta(days=1)
+    async with database.transaction() as conn:
+        for url in urls:
+            await robots_store.keep(conn, robots=Robots(origin_of(url), 200, text, clock(), day))
+
+    def read_slowly(*_: object) -> Rules:
+        time.sleep(SLOW.total_seconds() + 0.1)
+        return Rules("", "headwater")
+
+    monkeypatch.setattr(robots_cache, "rules_of", read_slowly)
+    await asyncio.gather(*(crawl.fetcher.work(host) for host in await crawl.fetcher.claim(2)))
+    clock.move(seconds=1)
+    await crawl.submit(f"http://quick.{DOMAIN}/1", source_id=his)
+
+    claimed = await crawl.fetcher.claim(4)
+
+    assert [one.host.host for one in claimed] == [f"quick.{DOMAIN}"]
 
 
 async def test_hosts_wait_while_their_owner_has_much_to_be_read(

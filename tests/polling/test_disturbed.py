@@ -176,10 +176,10 @@ async def test_a_poll_that_waits_for_a_process_longer_than_its_lease_keeps_its_h
 ) -> None:
     site.answers["late.example/feed"] = rss("Late", "a")
     await a_feed(database, site.url("late.example/feed"))
-    short = replace(OPTIONS, lease=timedelta(seconds=0.4), timeout=timedelta(seconds=0.4), host_delay=timedelta(0))
+    short = replace(OPTIONS, lease=timedelta(seconds=3), timeout=timedelta(seconds=3), host_delay=timedelta(0))
     async with Client(user_agent="Test/1", allow_loopback=True, resolve={"example": "127.0.0.1"}) as client:
         one, other = (Poller(database, client, sandbox, utc_now, short) for _ in range(2))
-        busy = asyncio.create_task(sandbox.run(time.sleep, 1.5))
+        busy = asyncio.create_task(sandbox.run(time.sleep, 4))
         await asyncio.sleep(0)
         (feed,) = await one.claim(1)
         under_way = asyncio.create_task(one.work(feed))

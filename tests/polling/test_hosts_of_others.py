@@ -1,7 +1,6 @@
 """A feed that one user enters cannot pause a host whose feeds others read."""
 
-import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,6 +13,7 @@ from headwater.sandbox import Sandbox
 from tests.builders import a_source
 from tests.clock import MovableClock
 from tests.polling.histories import OPTIONS
+from tests.ports import closed_port
 from tests.site import Site, a_site, rss
 
 pytestmark = pytest.mark.database
@@ -64,19 +64,18 @@ def readers(database: Database, poller: Poller, clock: MovableClock) -> Readers:
 
 
 @pytest.fixture
-def closed_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return unused.getsockname()[1]
+def unused_port() -> Iterator[int]:
+    with closed_port() as port:
+        yield port
 
 
 async def test_feeds_that_never_existed_do_not_pause_a_host_whose_feeds_work(
-    readers: Readers, site: Site, closed_port: int
+    readers: Readers, site: Site, unused_port: int
 ) -> None:
     assert await readers.follow(site.url(f"{HOST}/good")) == ["polled"]
 
     missing = await readers.follow(*(site.url(f"{HOST}/missing{number}") for number in range(4)))
-    unreachable = await readers.follow(*(f"http://{HOST}:{closed_port}/{number}" for number in range(4)))
+    unreachable = await readers.follow(*(f"http://{HOST}:{unused_port}/{number}" for number in range(4)))
 
     assert (missing, unreachable) == (["not_found"] * 4, ["network"] * 4)
     assert not await readers.host_is_paused()

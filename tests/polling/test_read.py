@@ -41,3 +41,31 @@ def test_the_longer_of_ttl_and_update_period_counts() -> None:
     assert hints_of(ParsedFeed("rss20", ttl=2 * hour, skip_hours=at_three)) == PollHints(2 * hour, at_three)
     assert hints_of(ParsedFeed("rss20", skip_days=at_three)) == PollHints(skip_days=at_three)
     assert hints_of(ParsedFeed("rss20", ttl=timedelta(0))) is None
+
+
+def test_the_files_of_an_entry_come_with_its_article() -> None:
+    item = b"<guid>1</guid><link>/1</link><enclosure url='/1.mp3' type='audio/mpeg' length='5'/>"
+    feed = read(b"<rss version='2.0'><channel><title>Talk</title><item>" + item + b"</item></channel></rss>")
+
+    assert feed.entries[0].enclosures == '[{"url":"https://a.example/1.mp3","type":"audio/mpeg","length":5}]'
+    assert decode(encode(feed), read_feed) == feed
+
+
+@pytest.mark.parametrize("site", ["", "<link>https://a.example/8c1f6a5b4d3e2f1a0b9c8d7e/</link>"])
+@pytest.mark.parametrize("key", ["?token=s3cret", "/8c1f6a5b4d3e2f1a0b9c8d7e/feed.xml"])
+def test_entries_without_a_link_of_a_private_feed_are_its_own_and_have_a_url_without_the_key(
+    site: str, key: str
+) -> None:
+    items = "<item><guid>1</guid><title>Paid</title></item><item><guid>2</guid><enclosure url='/2.mp3'/></item>"
+    body = f"<rss version='2.0'><channel>{site}{items}</channel></rss>".encode()
+    url = f"https://a.example{key}"
+
+    private = read_feed(body, url=url, feed_url=url, content_type=None, max_entries=2, is_private=True)
+    public = read_feed(body, url=url, feed_url=url, content_type=None, max_entries=2)
+
+    assert [(one.title, one.url, one.is_own) for one in private.entries] == [
+        ("Paid", "https://a.example/", False),
+        ("https://a.example/", "https://a.example/", False),
+    ]
+    assert [one.is_own for one in public.entries] == [True, True]
+    assert [one.url_key for one in private.entries] == [one.url_key for one in public.entries]

@@ -345,7 +345,7 @@ async def test_a_feed_that_is_off_is_not_put_off_to_an_earlier_time(conn: Connec
     await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=START + 72 * HOUR, now=START)
     await conn.execute("UPDATE feed_state SET edits = %(edits)s", {"edits": feed.edits})
 
-    await feed_results.put_off(conn, feed=feed, until=START + HOUR)
+    await feed_results.put_off(conn, feed=feed, until=START + HOUR, host="two.example", now=START)
 
     (health,) = await list_health(conn)
     assert health.next_poll_at == START + 72 * HOUR

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -22,7 +23,7 @@ from tests.site import Site, a_site, rss
 
 pytestmark = pytest.mark.database
 
-DELAY, TIMEOUT = timedelta(seconds=0.3), timedelta(seconds=1)
+DELAY = timedelta(seconds=0.3)
 
 
 @pytest.fixture
@@ -33,7 +34,13 @@ async def site() -> AsyncIterator[Site]:
 
 @pytest.fixture
 async def poller(database: Database) -> AsyncIterator[Poller]:
-    options = replace(OPTIONS, host_delay=DELAY, timeout=TIMEOUT)
+    async with a_poller(database, delay=DELAY, within=timedelta(minutes=1)) as poller:
+        yield poller
+
+
+@asynccontextmanager
+async def a_poller(database: Database, *, delay: timedelta, within: timedelta) -> AsyncIterator[Poller]:
+    options = replace(OPTIONS, host_delay=delay, timeout=within)
     async with (
         Client(user_agent="Test/1", allow_loopback=True, resolve={"example": "127.0.0.1"}) as client,
         Sandbox(processes=1, time_limit=timedelta(seconds=10), memory_limit=1_000_000_000) as sandbox,
@@ -68,19 +75,20 @@ async def test_feeds_of_many_hosts_that_lead_to_one_ask_it_one_after_another(
 
 
 async def test_a_redirect_within_a_host_keeps_its_delay_which_is_not_taken_from_the_time_for_the_answer(
-    database: Database, poller: Poller, site: Site
+    database: Database, site: Site
 ) -> None:
     for here, there in pairwise("abcde"):
         site.answers[f"one.example/{here}"] = (302, "text/plain", site.url(f"one.example/{there}").encode())
     site.answers["one.example/e"] = rss("One", "a")
     await follow(database, site.url("one.example/a"))
-    (feed,) = await poller.claim(1)
-
-    report = await poller.work(feed)
+    delay, timeout = timedelta(seconds=0.8), timedelta(seconds=3)
+    async with a_poller(database, delay=delay, within=timeout) as poller:
+        (feed,) = await poller.claim(1)
+        report = await poller.work(feed)
 
     assert report.outcome_name == "polled"
-    assert sum(gaps(site, "one.example")) > TIMEOUT.total_seconds()
-    assert min(gaps(site, "one.example")) >= DELAY.total_seconds()
+    assert sum(gaps(site, "one.example")) > timeout.total_seconds()
+    assert min(gaps(site, "one.example")) >= delay.total_seconds()
 
 
 async def test_a_feed_that_redirects_to_a_busy_host_is_postponed_without_an_error(
@@ -99,13 +107,13 @@ async def test_a_feed_that_redirects_to_a_busy_host_is_postponed_without_an_erro
     async with database.transaction() as conn:
         cur = await conn.execute(
             """
-            SELECT next_poll_at > now() + interval '14 minutes', last_polled_at, consecutive_errors, lease
+            SELECT next_poll_at > now() + interval '14 minutes', last_polled_at, consecutive_errors, lease, last_error
             FROM feed_state
             JOIN hosts USING (shard, host_id)
             WHERE host = 'away.example'
             """
         )
-        assert await cur.fetchall() == [(True, None, 0, None)]
+        assert await cur.fetchall() == [(True, None, 0, None, None)]
     assert in_other_hands.host == "busy.example"
     assert gaps(site, "busy.example") == []
 
@@ -131,8 +139,8 @@ async def test_a_feed_that_leads_to_a_paused_host_waits_until_it_is_not(
         await poller.work(feed)
 
     async with database.transaction() as conn:
-        cur = await conn.execute("SELECT next_poll_at FROM feed_state")
-        assert await cur.fetchall() == [(until,)]
+        cur = await conn.execute("SELECT next_poll_at, consecutive_errors, last_error FROM feed_state")
+        assert await cur.fetchall() == [(until, 0, "It redirects to down.example, which is paused because it fails.")]
     assert gaps(site, "down.example") == []
 
 
@@ -182,6 +190,31 @@ async def test_an_approved_suggestion_is_not_read_through_a_blocked_domain(
     assert count == articles
     assert ("spam.example is a blocked domain" in (error or "")) is (articles == 0)
     assert ("GET a.spam.example/feed" in site.asked) is (articles == 1)
+
+
+@pytest.mark.parametrize(("moderation", "articles"), [("approved", 0), ("pending", 1), (None, 1)])
+@pytest.mark.parametrize("alias", ["fine.example/feed", "spam.example/alias"], ids=["other host", "same host"])
+async def test_an_approved_suggestion_is_not_read_through_a_redirect_to_a_rejected_one(
+    database: Database, poller: Poller, site: Site, alias: str, moderation: str | None, articles: int
+) -> None:
+    site.answers["spam.example/feed"] = rss("Spam", "a")
+    site.answers[alias] = (302, "text/plain", site.url("spam.example/feed").encode())
+    rejected = {"url": site.url("spam.example/feed"), "status": moderation}
+    await follow(database, site.url("spam.example/feed"), site.url(alias))
+    async with database.transaction() as conn:
+        await conn.execute(
+            "UPDATE sources SET is_system = false, enabled = feed_url <> %(url)s, moderation_status = "
+            "CASE WHEN feed_url = %(url)s THEN 'rejected' ELSE %(status)s END",
+            rejected,
+        )
+        await conn.execute("UPDATE feed_state SET next_poll_at = '9999-12-31' WHERE feed_url = %(url)s", rejected)
+    (feed,) = await poller.claim(2)
+
+    report = await poller.work(feed)
+
+    assert report.outcome_name == ("polled" if articles else "ssrf_blocked")
+    assert report.new_articles == articles
+    assert ("GET spam.example/feed" in site.asked) is (articles == 1)
 
 
 OFF: LiteralString = "feed_url ~ 'off.example.*/feed$'"

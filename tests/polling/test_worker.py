@@ -440,7 +440,7 @@ async def test_the_slow_feeds_of_one_reader_leave_the_next_slot_to_the_others(
         running = [asyncio.create_task(poller.work(feed)) for feed in await poller.claim(3)]
         clock.move(minutes=1)
         hers = await bring(database, ada, f"http://ada.{DOMAIN}:{port}/feed", clock())
-        await (asyncio.wait(running) if are_over else asyncio.sleep(SLOW_S))
+        await (asyncio.wait(running) if are_over else asyncio.sleep(1.5 * SLOW_S))
 
         claimed = await poller.claim(2)
         await asyncio.gather(*running)

@@ -12,7 +12,7 @@ from headwater.accounts.store import users
 from headwater.accounts.types import Role, User
 from headwater.audit import store as audit
 from headwater.audit.types import Actor
-from headwater.db import Database
+from headwater.db import Database, fetch_value
 from headwater.errors import (
     AlreadyDecided,
     Conflict,
@@ -40,6 +40,7 @@ from headwater.sources.subscribe import add_feed, drop_feed, leave_unwanted
 from headwater.sources.types import Changes
 from headwater.types import SourceId
 from tests.clock import MovableClock
+from tests.labels.given import an_article_of
 from tests.removals import remove_all
 from tests.site import MakeInspector, Site, a_site, inspectors, page, rss
 
@@ -897,3 +898,17 @@ async def test_blocking_a_domain_rejects_an_approved_source_that_has_moved_there
     assert await block(world, "spam.example") == 1
 
     assert await world.public(ada) == []
+
+
+async def test_an_approval_and_a_rejection_route_the_articles_of_the_feed_again(world: World) -> None:
+    ada = await world.somebody("ada@example.com")
+    feed = await world.suggest(ada)
+    async with world.database.as_system() as conn:
+        await an_article_of(conn, url="https://good.example/1", source_id=feed.id, at=world.clock())
+        await conn.execute("UPDATE article_state SET classify_at = NULL, revision = 1")
+    for decide in (world.approve, world.reject):
+        await decide(feed.id)
+        async with world.database.as_system() as conn:
+            assert await fetch_value(conn, "SELECT classify_at FROM article_state") == world.clock()
+            await conn.execute("UPDATE article_state SET classify_at = NULL")
+            await conn.execute("UPDATE submissions SET decided_at = NULL")

@@ -10,6 +10,7 @@ from headwater.sources.health.counter import Counter, next_span
 from headwater.sources.health.store import counts
 from headwater.sources.health.types import Counting, Period
 from headwater.types import SourceId
+from tests.alerts.world import OWN_CLOCK
 from tests.builders import a_source
 from tests.clock import MovableClock
 
@@ -54,7 +55,7 @@ async def rows(conn: Connection, query: str) -> Sequence[tuple[object, ...]]:
         pytest.param(NOON, NOON + 2 * DAY, (NOON, NOON + 6 * HOUR), id="several hours when it is behind"),
         pytest.param(NOON + 9 * HOUR, NOON + 2 * DAY, (NOON + 9 * HOUR, NOON + 12 * HOUR), id="the rest of a day"),
         pytest.param(NOON - 40 * DAY, NOON, (NOON - 30 * DAY, NOON - 30 * DAY + 6 * HOUR), id="what is still kept"),
-        pytest.param(None, NOON, (NOON - 30 * DAY, NOON - 30 * DAY + 6 * HOUR), id="at first"),
+        pytest.param(None, NOON, None, id="no poll yet"),
     ],
 )
 def test_whole_hours_of_one_day_are_counted_at_a_time(
@@ -65,7 +66,7 @@ def test_whole_hours_of_one_day_are_counted_at_a_time(
 
 async def test_each_poll_is_counted_once_by_hour_and_by_day(database: Database, clock: MovableClock) -> None:
     clock.now = NOON + timedelta(minutes=30)
-    counter = Counter(database, clock)
+    counter = Counter(database, clock, OWN_CLOCK)
     async with database.transaction() as conn:
         source = await a_source(conn)
         for at, outcome, new in (
@@ -105,7 +106,7 @@ async def test_two_counters_do_not_count_twice(database: Database, clock: Movabl
     async with database.transaction() as conn:
         source = await a_source(conn)
         await poll(conn, source.id, NOON - 2 * HOUR)
-    one, other = Counter(database, clock), Counter(database, clock)
+    one, other = Counter(database, clock, OWN_CLOCK), Counter(database, clock, OWN_CLOCK)
     both = [await one.claim(1), await other.claim(1)]
 
     async with database.transaction() as held:
@@ -123,7 +124,7 @@ async def test_expired_counts_are_deleted(database: Database, clock: MovableCloc
     async with database.transaction() as conn:
         source = await a_source(conn)
         await poll(conn, source.id, NOON - 29 * DAY)
-    counter = Counter(database, clock)
+    counter = Counter(database, clock, OWN_CLOCK)
     await count_all(counter)
     clock.move(days=3)
 
@@ -150,7 +151,7 @@ async def test_the_slowest_the_noisiest_and_those_that_fail_most_are_found(
             await poll(conn, left.id, at, took_ms=99_000, new=1_000)
         await conn.execute("DELETE FROM poll_events WHERE source_id = %s", (left.id,))
 
-    await count_all(Counter(database, clock))
+    await count_all(Counter(database, clock, OWN_CLOCK))
 
     async with database.transaction() as conn:
         month, day = [await counts.list_leaders(conn, period=period) for period in (Period.MONTH, Period.DAY)]
@@ -165,7 +166,7 @@ async def test_the_slowest_the_noisiest_and_those_that_fail_most_are_found(
 
 async def test_they_are_found_anew_every_few_minutes(database: Database, clock: MovableClock) -> None:
     clock.now = NOON
-    counter = Counter(database, clock)
+    counter = Counter(database, clock, OWN_CLOCK)
     await count_all(counter)
     async with database.transaction() as conn:
         source = await a_source(conn)
@@ -181,3 +182,82 @@ async def test_they_are_found_anew_every_few_minutes(database: Database, clock: 
     assert too_soon == ()
     assert [one.new_articles for one in leaders["busiest"]] == [5]
     assert await counter.lag() == timedelta(0)
+
+
+async def test_a_new_instance_is_never_days_behind(database: Database, clock: MovableClock) -> None:
+    clock.now = NOON
+    counter = Counter(database, clock, OWN_CLOCK)
+    async with database.transaction() as conn:
+        source = await a_source(conn)
+        await poll(conn, source.id, NOON - 2 * HOUR + timedelta(minutes=10))
+
+    lags = [await counter.lag()]
+    while due := await counter.claim(1):
+        await counter.work(due[0])
+        lags.append(await counter.lag())
+
+    async with database.transaction() as conn:
+        assert await rows(conn, "SELECT sum(polls)::int FROM poll_hours") == [(1,)]
+    assert max(lags) < HOUR
+    assert lags[-1] == timedelta(0)
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=7), 2 * DAY], ids=["hours", "days"])
+async def test_after_a_clock_that_was_ahead_is_corrected_polls_are_counted_once_and_ranked(
+    ahead: timedelta, database: Database, clock: MovableClock
+) -> None:
+    clock.now = NOON
+    counter = Counter(database, clock, OWN_CLOCK)
+    async with database.transaction() as conn:
+        source = await a_source(conn)
+        await poll(conn, source.id, NOON - HOUR)
+    await count_all(counter)
+    clock.now = NOON + ahead
+    async with database.transaction() as conn:
+        await poll(conn, source.id, clock())
+    clock.move(hours=2)
+    await count_all(counter)
+    clock.now = NOON + timedelta(minutes=10)
+    async with database.transaction() as conn:
+        for minutes in (1, 70):
+            await poll(conn, source.id, NOON + timedelta(minutes=minutes), new=5)
+
+    await count_all(counter)
+    async with database.transaction() as conn:
+        leaders = await counts.list_leaders(conn, period=Period.WEEK)
+    clock.now = NOON + timedelta(minutes=130)
+    await count_all(counter)
+    async with database.transaction() as conn:
+        hours = await rows(conn, "SELECT hour, polls FROM poll_hours ORDER BY hour")
+    clock.now = NOON + 4 * DAY
+    await count_all(counter)
+
+    assert [one.new_articles for one in leaders["busiest"]] == [10]
+    assert hours == [(NOON - HOUR, 1), (NOON, 1), (NOON + HOUR, 1)]
+    async with database.transaction() as conn:
+        assert await rows(conn, "SELECT sum(polls) FROM poll_days") == [(4,)]
+        assert await rows(conn, "SELECT sum(polls) FROM poll_hours") == [(4,)]
+
+
+async def test_numbers_to_sort_by_are_those_of_a_week_and_of_all_readers(
+    database: Database, clock: MovableClock
+) -> None:
+    async with database.as_system() as conn:
+        source = await a_source(conn)
+        silent = await a_source(conn, url="https://silent.example/feed")
+        for hours, outcome in ((1, "polled"), (30, "gone"), (60, "polled"), (90, "polled"), (24 * 8, "gone")):
+            await poll(conn, source.id, clock() - timedelta(hours=hours), outcome, new=3)
+        await conn.execute("INSERT INTO user_ids (id) SELECT gen_random_uuid() FROM generate_series(1, 2)")
+        await conn.execute(
+            """
+            INSERT INTO subscriptions (id, user_id, source_id, name, created_at)
+            SELECT gen_random_uuid(), id, %s, 'Example', now() FROM user_ids
+            """,
+            (source.id,),
+        )
+
+    await count_all(Counter(database, clock, OWN_CLOCK))
+
+    async with database.as_system() as conn:
+        found = await rows(conn, "SELECT source_id, articles, error_rate, readers FROM source_numbers")
+    assert sorted(found, key=lambda row: row[1], reverse=True) == [(source.id, 12, 0.25, 2), (silent.id, 0, 0.0, 0)]  # pyright: ignore[reportCallIssue,reportArgumentType,reportUnknownLambdaType]

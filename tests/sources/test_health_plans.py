@@ -82,7 +82,7 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
     "tally": ({}, {"sources", "feed_state"}, 1_500),
     "list_coming_back": ({"limit": 10}, {"sources", "feed_state"}, 1_500),
     "list_paused": ({"now": START, "limit": 10}, {"hosts"}, 100),
-    "find_queues": ({"now": START, "most": 10_000}, {"hosts", "bodies", "outbox", "frontier_tally"}, 300),
+    "find_queues": ({"now": START, "most": 10_000}, {"hosts", "bodies", "deliveries", "frontier_tally"}, 300),
 }
 
 

@@ -188,6 +188,22 @@ def test_a_failing_feed_is_described_with_its_error_and_forecast() -> None:
             id="disabled",
         ),
         pytest.param(
+            a_feed(
+                state=FeedState(
+                    ID,
+                    last_error="It redirects to example.net, which is paused because it fails.",
+                    last_error_type=FailureClass.NETWORK,
+                ),
+                last_status=200,
+            ),
+            [
+                "It redirects to example.net, which is paused because it fails; this is not counted for the feed.",
+                "Next poll today at 13:00.",
+                "Failures of its host are not counted for the feed.",
+            ],
+            id="it redirects to a paused host",
+        ),
+        pytest.param(
             replace(
                 a_feed(state=FeedState(ID, last_error="No answer.", last_error_type=FailureClass.NETWORK)),
                 host=HostState("example.com", (), FailureClass.NETWORK, NOW + 4 * HOUR, 3),

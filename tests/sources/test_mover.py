@@ -154,6 +154,25 @@ async def test_articles_of_a_feed_that_lost_the_key_in_its_url_are_shown_to_its_
     assert await urls(database) == [public, public]
 
 
+@pytest.mark.parametrize(
+    "given", [["https://river.example/feed"], ["https://river.example/feed", "https://river.example/rss"]]
+)
+async def test_an_operator_who_gives_a_feed_a_url_without_its_key_shows_its_articles_to_no_other_user(
+    given: list[str], database: Database
+) -> None:
+    ada, eve = await a_reader(database), await a_reader(database, "eve")
+    paid = await adds(database, ada, "Paid", "https://river.example/feed?key=0123456789abcdef")
+    await lists(database, paid, 20)
+    for url in given:
+        async with database.as_system() as conn:
+            await follow.move(conn, await find_by_id(conn, source_id=paid.source_id), url=url, now=START)
+
+    await adds(database, eve, "Public", given[-1])
+
+    assert (await unread(database, ada), await unread(database, eve)) == (["20"], [])
+    assert await urls(database) == [given[-1], given[-1]]
+
+
 async def test_a_feed_that_moved_to_another_site_is_polled_there_and_keeps_its_articles(database: Database) -> None:
     ada = await a_reader(database)
     feed = await adds(database, ada, "Blog", "https://blog.old/feed")

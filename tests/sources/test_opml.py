@@ -31,7 +31,7 @@ def test_nested_outlines_are_categories(version: str) -> None:
 
     assert read_opml(a_file(body, version=version)) == [
         OpmlLine("A", "https://a.example/feed"),
-        OpmlLine("B", "https://b.example/", "News / Tech"),
+        OpmlLine("B", "https://b.example/", "News/Tech"),
         OpmlLine("C", "https://c.example/", "News"),
     ]
 
@@ -44,7 +44,7 @@ def test_nested_outlines_are_categories(version: str) -> None:
         (feed(), OpmlLine("https://a.example/feed", "https://a.example/feed")),
         (feed("feed://a.example/x", text="A"), OpmlLine("A", "http://a.example/x")),
         (feed("feed:https://a.example/x", text="A"), OpmlLine("A", "https://a.example/x")),
-        (feed(text="A", category="/World/News,/Other"), OpmlLine("A", "https://a.example/feed", "World / News")),
+        (feed(text="A", category="/World/News,/Other"), OpmlLine("A", "https://a.example/feed", "World/News")),
         ('<outline text="A" type="rss"/>', OpmlLine("A", "")),
         (
             '<outline text="A" type="rss" htmlUrl="https://a.example/"/>',

@@ -33,7 +33,7 @@ def holding(facts: Facts, past: Sequence[FactSample], limits: Thresholds) -> lis
     past = [sample for sample in past if sample.at < facts.sample.at]  # another machine's clock may be ahead
     return [
         *_whole_system(facts, limits), *_disabled_long(facts, limits), *_critical_failing(facts, limits),
-        *_stopped(facts, past, limits), *_growing([*past, facts.sample], limits),
+        *_stopped(facts, past, limits), *_growing([*past, facts.sample], limits), *_channels(facts, limits),
     ]  # fmt: skip
 
 
@@ -53,6 +53,13 @@ def _whole_system(facts: Facts, limits: Thresholds) -> Iterator[HeldCondition]:
             "`headwater retention run --confirm`."
         )
         yield HeldCondition(Condition.CLOCK_PROBLEM, "", summary, facts.sample.at)
+    if (reached_at := facts.budget.reached_at) is not None:
+        summary = (
+            f"Calls to language models are refused since {moment(reached_at)}: ${facts.budget.spent_micros / 1e6:,.2f} "
+            "are spent this month. Articles are not tagged, and summaries are made on this machine. Raise the ceiling "
+            "at /admin/ai-usage, or wait for the next month."
+        )
+        yield HeldCondition(Condition.AI_BUDGET_REACHED, "", summary, reached_at)
 
 
 def _disabled_long(facts: Facts, limits: Thresholds) -> Iterator[HeldCondition]:
@@ -135,6 +142,21 @@ def _growing(samples: Sequence[FactSample], limits: Thresholds) -> Iterator[Held
             hours = f"{limits.queue_window / timedelta(hours=1):g}"
             summary = f"{queue}: {size:,} wait, {lows[0]:,} did {hours} hours ago, and it only grew in between."
             yield HeldCondition(Condition.QUEUE_GROWS, queue, summary, now - limits.queue_window)
+
+
+def _channels(facts: Facts, limits: Thresholds) -> Iterator[HeldCondition]:
+    now = facts.sample.at
+    for one in facts.channels:
+        since = one.failing_since
+        if since is not None and not one.is_paused and now - since > limits.channel_failing:
+            summary = (
+                f"The destination of {one.name} has failed since {moment(since)}{_why(one.reason)}. Nothing is lost."
+            )
+            yield HeldCondition(Condition.CHANNEL_FAILING, str(one.id), summary, since)
+        if one.refused:
+            number = "1 message" if one.refused == 1 else f"{one.refused:,} messages"
+            summary = f"The destination of {one.name} refused {number}: see /admin/channels/{one.id}."
+            yield HeldCondition(Condition.CHANNEL_DEAD_LETTERS, str(one.id), summary, now)
 
 
 def _lows(samples: Sequence[FactSample], queue: str, now: datetime, window: timedelta) -> list[int]:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from headwater.channels.types import ChannelId
 from headwater.hosts.store.outages import Outage
 from headwater.timekeeping.decide import DEFAULT_CLOCK_OPTIONS, ClockOptions
 from headwater.types import SourceId
@@ -21,11 +22,17 @@ class Condition(StrEnum):
     STAGE_STOPPED = "HeadwaterStageStopped"
     QUEUE_GROWS = "HeadwaterQueueGrows"
     CLOCK_PROBLEM = "HeadwaterClockProblem"
+    AI_BUDGET_REACHED = "HeadwaterAiBudgetReached"
+    CHANNEL_FAILING = "HeadwaterChannelFailing"
+    CHANNEL_DEAD_LETTERS = "HeadwaterChannelDeadLetters"
 
 
 # Conditions of one feed each: hundreds may begin within minutes, and are sent in one message.
 OF_A_FEED = frozenset({Condition.SYSTEM_FEED_DISABLED_LONG, Condition.CRITICAL_FEED_FAILING})
-WARNINGS = frozenset({Condition.SYSTEM_FEED_DISABLED_LONG, Condition.QUEUE_GROWS})
+WARNINGS = frozenset({
+    Condition.SYSTEM_FEED_DISABLED_LONG, Condition.QUEUE_GROWS, Condition.AI_BUDGET_REACHED,
+    Condition.CHANNEL_DEAD_LETTERS,
+})  # fmt: skip
 TITLES: Mapping[Condition, str] = {
     Condition.SYSTEM_FEEDS_DISABLED: "Many system feeds are disabled",
     Condition.SYSTEM_FEED_DISABLED_LONG: "A system feed has been disabled for long",
@@ -34,6 +41,9 @@ TITLES: Mapping[Condition, str] = {
     Condition.STAGE_STOPPED: "A stage has stopped",
     Condition.QUEUE_GROWS: "A queue only grows",
     Condition.CLOCK_PROBLEM: "The clock cannot be trusted",
+    Condition.AI_BUDGET_REACHED: "The budget for language models is reached",
+    Condition.CHANNEL_FAILING: "The destination of a channel fails",
+    Condition.CHANNEL_DEAD_LETTERS: "A channel has dead letters",
 }
 # The same for all feeds of a host that is paused.
 HOST_TITLES: Mapping[Condition, str] = {
@@ -57,6 +67,7 @@ class Thresholds:
     stage_stopped: timedelta = timedelta(minutes=15)
     queue_window: timedelta = timedelta(hours=6)
     queue_least: int = 1000  # smaller queues are soon empty
+    channel_failing: timedelta = timedelta(minutes=30)  # the destination of a channel, without a success
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +130,29 @@ class FeedCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetFact:
+    """The budget of this month for calls to language models."""
+
+    spent_micros: int = 0
+    reached_at: datetime | None = None  # when the ceiling refused the first call
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelFact:
+    """A channel. What waits and what was refused is counted up to a limit."""
+
+    id: ChannelId
+    name: str
+    is_paused: bool
+    delivered: int
+    waiting: int
+    refused: int
+    oldest_waiting_at: datetime | None = None
+    failing_since: datetime | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     sample: FactSample
     counts: FeedCounts = field(default_factory=FeedCounts)
@@ -126,6 +160,8 @@ class Facts:
     critical: Sequence[FeedFact] = ()  # critical feeds, the most errors first
     outages: Sequence[Outage] = ()
     clock_problem: str | None = None  # why this machine's clock cannot be trusted
+    budget: BudgetFact = field(default_factory=BudgetFact)
+    channels: Sequence[ChannelFact] = ()
 
 
 @dataclass(frozen=True, slots=True)

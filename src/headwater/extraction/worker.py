@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from headwater.articles.store import content
+from headwater.articles.store import content, state
 from headwater.articles.store import records as records_store
 from headwater.articles.types import ContentChange, Extracted, ListedEntry, NewArticle, NewContent
 from headwater.bodies import store as bodies
 from headwater.bodies.queue import BodyQueue
 from headwater.bodies.types import ClaimedBody
 from headwater.db import Connection, Database, WriteBatch
+from headwater.documents import store as documents
+from headwater.documents.types import Action, DocumentEntry
 from headwater.errors import HeadwaterError
 from headwater.extraction import decide, store
 from headwater.extraction.decide import KnownArticle, alias_of, keys_of
@@ -23,8 +25,6 @@ from headwater.extraction.types import ClaimedPage, ExtractionOptions, Extractio
 from headwater.frontier.store import changes
 from headwater.frontier.types import FrontierOptions
 from headwater.observability.log import get_logger
-from headwater.outbox import store as outbox
-from headwater.outbox.types import Action, OutboxEntry
 from headwater.sandbox import Overrun, Sandbox
 from headwater.types import Clock, PageKind
 from headwater.urls import url_key
@@ -32,7 +32,8 @@ from headwater.urls import url_key
 log = get_logger()
 
 WRITTEN_AT_ONCE = 50
-MOST_LOST_PROCESSES = 2  # of one page: it is not read a third time
+# Of one page: then it is not read again. Most are lost for another reason, such as a database that restarts.
+MOST_LOST_PROCESSES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +123,12 @@ class Extractor:
             settled = [decide.settle(read.page.url, read.found, by_page.get(read.page.id)) for read in mine]
             await changes.settle(conn, contents=settled, now=now, options=self._frontier_options)
             changed = [
-                OutboxEntry(record.article_id, record.url_key, one.version, Action.INDEX)
+                DocumentEntry(record.article_id, record.url_key, one.version, Action.INDEX)
                 for record, one in zip(records, saved, strict=True)
                 if one.change is not ContentChange.UNCHANGED
             ]
-            await outbox.enqueue(conn, entries=changed, now=now)
+            await documents.enqueue(conn, entries=changed, now=now)
+            await state.queue_classifying(conn, ids=[one.article_id for one in changed], at=now)
         return [ExtractionReport(read.page.url, read.found, by_page.get(read.page.id)) for read in batch]
 
     async def _place(self, conn: Connection, batch: Sequence[_ReadPage]) -> list[_Placed]:

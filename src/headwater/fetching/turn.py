@@ -15,7 +15,7 @@ from headwater.fetching.pacing import CutShort, Drain, RequestClock
 from headwater.fetching.types import ClaimedTurn, FetchingOptions, TurnResult, Verdict
 from headwater.frontier.types import Answered, ClaimedUrl, Fetched, FetchFailed, GivenUp
 from headwater.hosts.decide import wait_of
-from headwater.hosts.robots import FIRST_BYTES, Rules, origin_of
+from headwater.hosts.robots import FIRST_BYTES, origin_of
 from headwater.hosts.robots_cache import Closed, Gate
 from headwater.hosts.turns import Turns
 from headwater.hosts.types import Robots
@@ -104,11 +104,11 @@ class PageTurn:
 
     async def _follow(self, url: ClaimedUrl) -> Verdict:
         trail = Trail((url.url,))
-        rules = await self._rules(origin_of(url.url))
+        is_allowed = await self._allows(url.url)
         if not self._has_time():
             raise TurnOver  # robots.txt was read in time, and is stored
         while True:
-            if not rules.allow(trail.here):
+            if not is_allowed:
                 return Verdict(GivenUp("robots_blocked", "The site's robots.txt disallows it."))
             response = await self._ask(url, trail)
             target = redirect_of(response)
@@ -118,7 +118,7 @@ class PageTurn:
             trail = trail.to(target, response.status)
             if (verdict := after_redirect(url, trail)) is not None:
                 return verdict
-            rules = await self._rules(origin_of(trail.here))
+            is_allowed = await self._allows(trail.here)
 
     async def _ask(self, url: ClaimedUrl, trail: Trail) -> Response:
         headers = request_headers(url if sends_validators(url, trail) else None)
@@ -137,10 +137,10 @@ class PageTurn:
             )
         return verdict
 
-    async def _rules(self, origin: str) -> Rules:
-        robots = await self._gate.robots(origin)
+    async def _allows(self, url: str) -> bool:
+        robots = await self._gate.robots(origin_of(url))
         self._pace.slow_down(robots.crawl_delay)
-        return await self._gate.rules(robots)
+        return await self._gate.allows(robots, url)
 
     async def _peek(self, url: str) -> Response:
         within = self._options.timeout
@@ -224,7 +224,8 @@ class PageTurn:
             pages_paused_until=pages_paused_until, was_rate_limited=was_rate_limited,
             answered_at=pace.last_at if self._host_answers else None,
             was_silent=self._was_silent and pace.requests > 0 and not self._host_answers,
-            took=timedelta(seconds=time.monotonic() - self._started), waited=timedelta(seconds=self._waited_s),
+            took=timedelta(seconds=time.monotonic() - self._started),
+            waited=timedelta(seconds=self._waited_s + gate.reading_s),
             ours_until=self._ours_until,
         )  # fmt: skip
 

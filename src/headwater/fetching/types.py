@@ -53,7 +53,7 @@ class TurnResult(HostAnswer):
     paused_until: datetime | None = None  # for all kinds of requests, beyond the delay
     was_silent: bool = False  # no answer: perhaps our own network is down
     took: timedelta
-    waited: timedelta = timedelta(0)  # for responses
+    waited: timedelta = timedelta(0)  # for responses, and for long robots.txt to be read
     ours_until: float
 
     @property

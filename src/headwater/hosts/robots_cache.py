@@ -1,12 +1,14 @@
 """The robots.txt of a host: requested when no worker has in a day, by the holder of the host's lease only."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from headwater.hosts.decide import have_changed, is_closed, robots_read, robots_unreachable
 from headwater.hosts.robots import FIRST_BYTES, Rules, origin_of, rules_of, sitemaps_in, stripped
@@ -23,10 +25,14 @@ from headwater.urls import host_of, parse_url
 log = get_logger()
 
 MOST_REDIRECTS = 5
-QUICKLY_READ = 20_000  # characters: a longer robots.txt is parsed in a thread
+QUICKLY_READ = 20_000  # characters: a longer robots.txt is read in a thread
+# One thread for all: reading 500 kB takes a second, and several threads would leave the event loop no time.
+_READER = ThreadPoolExecutor(1, thread_name_prefix="robots")
 # Failures that mean that there is no robots.txt; after all others the rules are unknown.
 NO_ROBOTS = frozenset({FetchFailure.REDIRECT_LOOP, FetchFailure.BLOCKED})
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Peek = Callable[[str], Awaitable[Response]]
 Ask = Callable[..., Awaitable[Response]]
 
@@ -46,6 +52,7 @@ class Disallowed(FetchError):
 class Gate:
     was_rate_limited = False
     asked_wait: timedelta | None = None  # its Retry-After
+    reading_s = 0.0  # how long the reading of long files took, with the wait for others
 
     def __init__(
         self, known: Mapping[str, Robots], peek: Peek, clock: Clock, *, robot: str, crawl_delay_max: timedelta
@@ -53,6 +60,7 @@ class Gate:
         self._known, self._robots = known, dict(known)
         self._peek, self._clock = peek, clock
         self._robot, self._crawl_delay_max = robot, crawl_delay_max
+        self._rules: dict[str, Rules] = {}  # of long files, by their text
 
     async def robots(self, origin: str) -> Robots:
         """The current robots.txt. Raises Closed, and FetchError when the host has no address."""
@@ -63,11 +71,28 @@ class Gate:
             raise Closed(robots)
         return robots
 
-    async def rules(self, robots: Robots) -> Rules:
+    async def allows(self, robots: Robots, url: str) -> bool:
+        """Whether a robots.txt allows this URL of its origin."""
+        rules = await self._parsed(robots)
+        return await self._read(len(robots.body or ""), rules.allow, url)
+
+    async def _parsed(self, robots: Robots) -> Rules:
         text = robots.body or ""
         if len(text) <= QUICKLY_READ:
             return rules_of(text, self._robot)
-        return await asyncio.to_thread(rules_of, text, self._robot)
+        if text not in self._rules:
+            self._rules[text] = await self._read(len(text), rules_of, text, self._robot)
+        return self._rules[text]
+
+    async def _read(self, size: int, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a function that reads so many bytes or characters of a robots.txt."""
+        if size <= QUICKLY_READ:
+            return function(*args, **kwargs)
+        began_at = time.monotonic()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(_READER, partial(function, *args, **kwargs))
+        finally:
+            self.reading_s += time.monotonic() - began_at
 
     @property
     def asked(self) -> Sequence[Robots]:
@@ -105,9 +130,10 @@ class Gate:
             return found
         if not 200 <= status < 300:
             return robots_read(origin, None, status, now)
-        text = stripped(response.body)
-        found = robots_read(origin, text, status, now, sitemaps=sitemaps_in(text, origin))
-        rules = await self.rules(found)
+        text = await self._read(len(response.body), stripped, response.body)
+        sitemaps = await self._read(len(text), sitemaps_in, text, origin)
+        found = robots_read(origin, text, status, now, sitemaps=sitemaps)
+        rules = await self._parsed(found)
         return replace(found, crawl_delay=rules.crawl_delay(self._crawl_delay_max))
 
 
@@ -167,7 +193,7 @@ async def _get(get: Ask, gate: Gate, turn: Turn | None, url: str, **limits: Any)
         robots = await gate.robots(origin_of(address))
         if turn is not None:
             turn.slow_down(address, robots.crawl_delay)
-        if not (await gate.rules(robots)).allow(address):
+        if not await gate.allows(robots, address):
             raise Disallowed(address, FetchFailure.BLOCKED, f"robots.txt disallows {address}")
 
     async def hop(address: str) -> None:

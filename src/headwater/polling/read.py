@@ -3,13 +3,14 @@
 import hashlib
 from datetime import timedelta
 
+from headwater.articles.enclosures import as_json
 from headwater.articles.types import NewArticle
 from headwater.errors import InvalidUrl
 from headwater.feeds import parse_feed
 from headwater.feeds.types import Entry, ParsedFeed
 from headwater.polling.types import PollHints, ReadFeed
 from headwater.reading.text import storable, without_markup
-from headwater.urls import site_of, url_and_key, url_key
+from headwater.urls import masked, parse_url, site_of, url_and_key, url_key
 
 TITLE_WORDS = 12
 MAX_ID_BYTES = 2048  # an index entry has at most a third of a page
@@ -33,28 +34,33 @@ def hints_of(feed: ParsedFeed) -> PollHints | None:
 
 
 def articles_of(feed: ParsedFeed, feed_url: str, *, site: str) -> tuple[NewArticle, ...]:
-    """An article for each entry that is not empty. `site` served the feed."""
+    """An article for each entry that is not empty. `site` served the feed; it is empty for a private feed."""
     return tuple(_article(entry, feed, feed_url, site) for entry in feed.entries if not entry.is_empty)
 
 
 def _article(entry: Entry, feed: ParsedFeed, feed_url: str, site: str) -> NewArticle:
     own = _followable(entry.url)
-    url, key = own or _borrowed(entry, feed, feed_url)
+    url, key = own or _borrowed(entry, feed, feed_url, is_private=not site)
     return NewArticle(
         entry_id=_indexable(storable(entry.id)), url=url, url_key=key,
         title=storable(entry.title or title_from(entry.summary or entry.content or "") or url),
         author=storable(", ".join(entry.authors)) or None,
         summary=storable(entry.summary or "") or None, content=storable(entry.content or "") or None,
         published_at=entry.published_at or entry.updated_at,
-        has_page=own is not None, is_own=own is None or site_of(url) == site,
+        has_page=own is not None, is_own=bool(site) and (own is None or site_of(url) == site),
+        enclosures=as_json(entry.enclosures) if entry.enclosures else None,
     )  # fmt: skip
 
 
-def _borrowed(entry: Entry, feed: ParsedFeed, feed_url: str) -> tuple[str, bytes]:
-    """An entry without a usable link is identified by its feed and id, and links to the site."""
+def _borrowed(entry: Entry, feed: ParsedFeed, feed_url: str, *, is_private: bool) -> tuple[str, bytes]:
+    """An entry without a usable link is identified by its feed and id, and links to the site.
+
+    The URL of an article is shown to operators: that of a private feed is without the key.
+    """
     key = hashlib.sha256(b"entry:" + url_key(feed_url) + storable(entry.id).encode()).digest()
     site = _followable(feed.site_url)
-    return (site[0] if site else feed_url), key
+    url = site[0] if site else feed_url
+    return (parse_url("/", url) if is_private and masked(url) != url else url), key
 
 
 def _followable(url: str | None) -> tuple[str, bytes] | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import takewhile
 
+from headwater.articles.decide import is_private_feed
 from headwater.feeds.types import UnreadableBody
 from headwater.hosts.turns import Turn
 from headwater.net import Client, FetchError, Response
@@ -24,7 +25,7 @@ from headwater.polling.types import (
 )
 from headwater.sandbox import Overrun, Sandbox
 from headwater.types import Clock
-from headwater.urls import host_of, masked, site_of
+from headwater.urls import host_of, site_of
 
 ACCEPT = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5"
@@ -83,7 +84,7 @@ class FeedRequests:
             return classify_type(content_type, status)
         feed_url, most = asked.feed_url, self.options.max_entries
         # A user's feed with a key in its URL may say what only its subscribers may read.
-        is_private = not asked.is_system and masked(feed_url) != feed_url
+        is_private = is_private_feed(feed_url, is_system=asked.is_system)
         try:
             feed = await self.sandbox.run(
                 read_feed, response.body, url=response.url, feed_url=feed_url, content_type=content_type,

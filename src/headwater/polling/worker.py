@@ -221,7 +221,7 @@ class Poller:
             async with self._turns.borrow(wait=REDIRECT_WAIT, own=own, check=check) as turn:
                 return await self._requests.ask(feed, policy, turn)
         except HostBusy as busy:
-            await self._put_off(feed, busy.until)
+            await self._put_off(feed, busy)
             raise
         except HeadwaterError:
             raise
@@ -232,29 +232,32 @@ class Poller:
         return delay_of(self._options.host_delay, feed.host_delay, slowed=feed.pace.slowed)
 
     async def _check_redirect(self, feed: ClaimedFeed, url: str) -> None:
-        """Raises FetchError where moderators blocked the domain that a redirect leads to, or an operator disabled the
-        feed there; HostBusy if that ends by itself. An operator's own sources are not checked."""
+        """Raises FetchError where moderators blocked the domain that a redirect leads to or rejected the feed there, or
+        an operator disabled it; HostBusy if that ends by itself. An operator's own sources are not checked."""
         host, now = host_of(url), self._clock()
         is_elsewhere = url_key(url) != url_key(feed.feed_url)  # not only https or a slash at the end
         async with self._database.transaction() as conn:
             if not is_elsewhere or not await results.is_of_user(conn, source_id=feed.source_id):
                 return
             domain = await results.find_blocked_domain(conn, source_id=feed.source_id, host=host)
+            is_rejected = await results.leads_to_rejected(conn, source_id=feed.source_id, url=url)
             disable = await holds.find_disable(conn, url=url, now=now)
         if domain is not None and host != feed.host:
             raise FetchError(url, FetchFailure.BLOCKED, f"it redirects to {host}, and {domain} is a blocked domain")
+        if is_rejected:
+            raise FetchError(url, FetchFailure.BLOCKED, "it redirects to a feed that moderators have rejected")
         if disable is not None and disable.until is not None:
             raise HostBusy(host, disable.until)
         if disable is not None:
             raise FetchError(url, FetchFailure.BLOCKED, "it redirects to a feed that an operator has disabled")
 
-    async def _put_off(self, feed: ClaimedFeed, until: datetime | None) -> None:
+    async def _put_off(self, feed: ClaimedFeed, busy: HostBusy) -> None:
         """The host that the feed redirects to is busy: poll later, without counting a failure."""
         now = self._clock()
-        again = max(until or now, now + self._options.interval_min * random.uniform(1, 1.5))  # noqa: S311  no secret
+        again = max(busy.until or now, now + self._options.interval_min * random.uniform(1, 1.5))  # noqa: S311  no secret
         release = Release(feed.host, feed.lease, now + self._delay(feed), feed.pace, now)
         async with self._database.transaction() as conn:
-            await results.put_off(conn, feed=feed, until=again)
+            await results.put_off(conn, feed=feed, until=again, host=busy.host, now=now)
             await _release_hosts(conn, [FeedRelease(release, feed.host_state, feed.source_id)], ())
 
     def _note_attempt(self, feed: ClaimedFeed, outcome: PollOutcome, asked_at: datetime) -> bool:

@@ -100,6 +100,13 @@ def key_after_move(address: FeedAddress, url: str) -> bytes:
     return url_key(url) if is_within and not _loses_key(address, url) else address.feed_url_key
 
 
+def key_after_edit(address: FeedAddress, url: str) -> bytes:
+    """The key of a source whose feed an operator gives this URL: that of the URL. A user's feed that loses a key in its
+    URL, now or in an earlier move, keeps its own: a user who adds the new URL gets a source without its articles."""
+    is_kept = not has_own_key(address.feed_url, address.feed_url_key) or _loses_key(address, url)
+    return address.feed_url_key if is_kept and not address.is_system else url_key(url)
+
+
 def _loses_key(address: FeedAddress, url: str) -> bool:
     """Whether a URL that may contain a key differs in more than scheme and host from the one it moves to."""
     parts = {(one.username, one.password, one.path, one.query) for one in map(urlsplit, (address.feed_url, url))}

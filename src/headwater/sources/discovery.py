@@ -20,13 +20,22 @@ from headwater.net.responses import is_challenge
 from headwater.observability.log import get_logger
 from headwater.polling.request import moved_to
 from headwater.sandbox import Overrun, Sandbox
-from headwater.sources.page_links import READER_SCHEME, Candidate, How, absolute, feed_links, is_about_comments
+from headwater.sources.page_links import (
+    MAX_TITLE,
+    READER_SCHEME,
+    Candidate,
+    How,
+    absolute,
+    feed_links,
+    is_about_comments,
+)
 from headwater.sources.well_known import known_feeds, looks_like_feed, usual_feeds
 from headwater.text import one_line
 from headwater.urls import MAX_LENGTH, complete_url, host_of, parse_url, url_key
 
 log = get_logger()
 
+TITLES = 3
 MAX_REQUESTS = 16  # a page, its site's front page, and every usual URL
 PAUSE = timedelta(seconds=1)  # between two requests to one host, without a database
 ACCEPT = "application/atom+xml, application/rss+xml, application/feed+json, text/html, application/xml;q=0.9, */*;q=0.5"
@@ -44,6 +53,7 @@ class FoundFeed:
     entry_count: int
     latest_at: datetime | None
     how: How
+    newest: tuple[str, ...] = ()  # titles of its first entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +254,8 @@ class _Search:
         self.feeds |= keys
         self.seen |= keys
         title, latest_at = feed.title or candidate.title or host_of(url), latest_of(feed)
-        found = FoundFeed(url, title, feed.format, len(feed.entries), latest_at, candidate.how)
+        newest = newest_titles(feed)
+        found = FoundFeed(url, title, feed.format, len(feed.entries), latest_at, candidate.how, newest)
         self.found.append((_score(candidate, url, feed), found))
 
     def _reject_for_bug(self, error: Exception) -> None:
@@ -267,6 +278,10 @@ async def read_feed(sandbox: Sandbox, response: Response) -> ParsedFeed:
     if not feed.entries and not feed.title:
         raise UnreadableBody("it has neither a title nor entries")
     return feed
+
+
+def newest_titles(feed: ParsedFeed, most: int = TITLES) -> tuple[str, ...]:
+    return tuple(one_line(entry.title or "")[:MAX_TITLE] or "(untitled)" for entry in feed.entries[:most])
 
 
 def latest_of(feed: ParsedFeed) -> datetime | None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from headwater.articles.store import state
 from headwater.db import Connection
 from headwater.errors import Invalid, NothingToPoll, SourceIsOff, SourceNotFound
 from headwater.frontier.store import changes as frontier_changes
@@ -16,7 +17,7 @@ from headwater.polling.decide import BY_HAND_ONLY
 from headwater.polling.policy import policy_named
 from headwater.polling.store import holds as feed_holds
 from headwater.polling.store import schedule as feed_schedule
-from headwater.sources.decide import apply_overrides, check_name, cooldown_of, start_pages
+from headwater.sources.decide import apply_overrides, check_name, cooldown_of, key_after_edit, start_pages
 from headwater.sources.store import merging, sources, suggestions
 from headwater.sources.types import CATEGORY_MAX, NO_OVERRIDES, Changes, Source, SourceOverrides
 from headwater.types import SourceId
@@ -25,6 +26,7 @@ from headwater.urls import complete_url, host_of, url_key
 REASON_MAX = 200
 INTERVAL_MIN = timedelta(minutes=15)
 INTERVAL_MAX = timedelta(days=1)
+ROUTED_AGAIN_MOST = 1_000  # articles
 
 
 async def follow(
@@ -75,8 +77,15 @@ async def change(conn: Connection, source: Source, changes: Changes, *, now: dat
         raise Invalid(f"A category has at most {CATEGORY_MAX} characters; this one has {len(category)}.")
     checked = replace(changes, name=None if name is None else check_name(name), category=category)
     await sources.change(conn, source_id=source.id, changes=checked)
+    if changes.is_system not in {None, source.is_system} and now is not None:
+        await route_again(conn, source.id, now)
     if interval is not None and now is not None and source.feed_url is not None:
         await feed_schedule.apply_interval(conn, source_id=source.id, interval=interval, now=now)
+
+
+async def route_again(conn: Connection, source_id: SourceId, now: datetime) -> None:
+    """Everyone may know of a source from now on, or no longer: messages about its articles say so."""
+    await state.queue_listed(conn, source_id=source_id, at=now, limit=ROUTED_AGAIN_MOST)
 
 
 async def change_ingestion(conn: Connection, source: Source, *, overrides: SourceOverrides, now: datetime) -> Source:
@@ -91,7 +100,9 @@ async def change_ingestion(conn: Connection, source: Source, *, overrides: Sourc
 async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> Source:
     """Change the feed's URL: its polling state is reset, and it is due at once. Raises InvalidUrl, SourceExists."""
     url = complete_url(url)
-    await sources.change_url(conn, source_id=source.id, feed_url=url, feed_url_key=url_key(url))
+    address = await merging.find_address(conn, source_id=source.id)
+    key = key_after_edit(address, url) if address else url_key(url)
+    await sources.change_url(conn, source_id=source.id, feed_url=url, feed_url_key=key)
     await suggestions.remove(conn, source_id=source.id)
     if source.feed_url is None:
         await feed_schedule.schedule_first(conn, source_id=source.id, feed_url=url, host=host_of(url), now=now)

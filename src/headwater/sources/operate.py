@@ -8,7 +8,7 @@ from typing import cast
 from headwater.audit import store as audit
 from headwater.audit.types import Actor, AuditAction
 from headwater.db import Connection
-from headwater.errors import NotApproved, NothingToPoll, RetryRefused
+from headwater.errors import NoSubscribers, NotApproved, NothingToPoll, RetryRefused
 from headwater.polling.store import holds as feed_holds
 from headwater.polling.store import schedule as feed_schedule
 from headwater.sources import follow
@@ -21,11 +21,13 @@ NO_CHANGES = Changes()
 
 
 async def create(conn: Connection, *, wanted: Changes, actor: Actor, now: datetime) -> Source:
-    """Add a source; it is due at once unless it is disabled. Raises Invalid, InvalidUrl, SourceExists."""
+    """Add a source; it is due at once unless it is disabled. Raises Invalid, InvalidUrl, SourceExists,
+    NoSubscribers."""
     source = await follow.follow(conn, url=wanted.feed_url, name=wanted.name, now=now, overrides=wanted.overrides)
     if source.feed_url is not None:  # earlier decisions about this feed are deleted: an operator has added it
         await feed_holds.take_hold(conn, feed_url_key=url_key(source.feed_url))
     await follow.change(conn, source, replace(wanted, name=None), now=now)
+    await _check_subscribed(conn, source, wanted)
     if wanted.enabled is False:
         await follow.disable_source(conn, source, now, by_operator=True)
     await _record(conn, actor, AuditAction.SOURCE_CREATED, source, now, **_detail(wanted))
@@ -33,13 +35,15 @@ async def create(conn: Connection, *, wanted: Changes, actor: Actor, now: dateti
 
 
 async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Actor, now: datetime) -> Source:
-    """Change a source; a new URL is polled at once. Raises Invalid, InvalidUrl, SourceExists, NotApproved."""
+    """Change a source; a new URL is polled at once. Raises Invalid, InvalidUrl, SourceExists, NotApproved,
+    NoSubscribers."""
     if wanted.enabled:
         await _check_approved(conn, source)
     was_disabled = not source.enabled
     if wanted.is_system and not source.is_system and await custom.is_unapproved(conn, source_id=source.id):
         raise NotApproved(source.name)  # a system source is public
     await follow.change(conn, source, wanted, now=now)
+    await _check_subscribed(conn, source, wanted)
     if wanted.feed_url is not None and wanted.feed_url != source.feed_url:
         source = await follow.move(conn, source, url=wanted.feed_url, now=now)
     if wanted.overrides != NO_OVERRIDES:
@@ -112,6 +116,12 @@ async def reset_errors(conn: Connection, source: Source, *, actor: Actor, now: d
 async def _check_approved(conn: Connection, source: Source) -> None:
     if not source.enabled and await custom.needs_approval(conn, source_id=source.id):
         raise NotApproved(source.name)
+
+
+async def _check_subscribed(conn: Connection, source: Source, wanted: Changes) -> None:
+    """Refuse to make a custom source of one that the stage `removing` would then delete with its articles."""
+    if wanted.is_system is False and await custom.list_unwanted(conn, source_ids=[source.id]):
+        raise NoSubscribers(source.name)
 
 
 async def _record(

@@ -1,18 +1,18 @@
 """Reading and writing OPML. Pure. Parsed without a tree or DTD and within limits, so that a hostile file costs no more
-than its size. Nested outlines are categories; Headwater's have one level, so that `News` in `World` becomes `World /
-News`."""
+than its size. Nested outlines are nested categories: `News` in `World` is `World/News`."""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
-from itertools import groupby
 from typing import Any, cast
 
 from lxml import etree
+from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from headwater.errors import Invalid
+from headwater.library.decide import nested
 from headwater.reading.text import xml_safe
 from headwater.sources.types import CATEGORY_MAX, NAME_MAX
 from headwater.text import is_blank
@@ -64,16 +64,22 @@ def write_opml(title: str, lines: Iterable[OpmlLine], now: datetime) -> bytes:
     etree.SubElement(head, "title").text = xml_safe(title)
     etree.SubElement(head, "dateCreated").text = format_datetime(now)
     body = etree.SubElement(root, "body")
-    for category, feeds in groupby(sorted(lines, key=lambda line: line.category), lambda line: line.category):
-        place = body
-        if category:
-            named = xml_safe(category)
-            place = etree.SubElement(body, "outline", text=named, title=named)
-        for feed in feeds:
-            name, site = xml_safe(feed.name), {"htmlUrl": xml_safe(feed.site)} if feed.site else {}
-            line = {"type": "rss", "text": name, "title": name, "xmlUrl": xml_safe(feed.url), **site}
-            etree.SubElement(place, "outline", line)
+    places = {"": body}
+    for feed in sorted(lines, key=lambda line: line.category):
+        place = _place(places, feed.category)
+        name, site = xml_safe(feed.name), {"htmlUrl": xml_safe(feed.site)} if feed.site else {}
+        line = {"type": "rss", "text": name, "title": name, "xmlUrl": xml_safe(feed.url), **site}
+        etree.SubElement(place, "outline", line)
     return etree.tostring(root, encoding="utf-8", xml_declaration=True, pretty_print=True)
+
+
+def _place(places: dict[str, Element], category: str) -> Element:
+    """The outline of a category, in those it is nested in; each is made once."""
+    if category not in places:
+        around, _, last = category.rpartition("/")
+        named = xml_safe(last)
+        places[category] = etree.SubElement(_place(places, around), "outline", text=named, title=named)
+    return places[category]
 
 
 def _parse(data: bytes) -> list[OpmlLine]:
@@ -135,6 +141,5 @@ class _Reader:
 
     def _category(self, attribute: str) -> str:
         """The outlines around a feed, or else the first category of its attribute."""
-        around = " / ".join(folder for folder in self._folders if folder)
-        own = " / ".join(part.strip() for part in attribute.partition(",")[0].split("/") if part.strip())
-        return " ".join((around or own).split())[:CATEGORY_MAX].strip()
+        around = "/".join(folder for folder in self._folders if folder)
+        return nested(around or attribute.partition(",")[0])[:CATEGORY_MAX].rstrip("/ ")

@@ -26,6 +26,7 @@ TIMEOUT = timedelta(minutes=1)
 WAIT = timedelta(seconds=30)
 RETRY_AFTER = timedelta(minutes=5)
 SUGGESTIONS_MAX = 5
+DUE_SOON = timedelta(seconds=10)  # a poll that the delay of its host holds back
 
 
 @dataclass(slots=True)
@@ -77,6 +78,7 @@ class RediscoveryWorker:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
+    now: datetime
     found: Mapping[SourceId, Sequence[Suggestion]] = field(default_factory=dict[SourceId, Sequence[Suggestion]])
     sought: frozenset[SourceId] = frozenset()
 
@@ -87,17 +89,19 @@ class Offers:
         return item.status is FeedStatus.ERROR and item.last_error_type == FailureClass.NOT_A_FEED
 
     def face_of(self, item: FeedItem) -> str:
-        """`pending` or `sought` while the line must be refreshed, else empty."""
+        """`pending`, `due` or `sought` while the line must be refreshed, else empty."""
         if item.status is FeedStatus.PENDING:
             return "pending"
+        if item.next_poll_at is not None and not item.is_disabled and item.next_poll_at <= self.now + DUE_SOON:
+            return "due"
         return "sought" if item.source_id in self.sought and item.status is FeedStatus.ERROR else ""
 
 
-async def list_offered(conn: Connection, items: Sequence[FeedItem]) -> Offers:
+async def list_offered(conn: Connection, items: Sequence[FeedItem], now: datetime) -> Offers:
     failing = [item.source_id for item in items if item.status is FeedStatus.ERROR]
     if not failing:
-        return Offers()
+        return Offers(now)
     found: dict[SourceId, list[Suggestion]] = {}
     for one in await suggestions.list_for(conn, source_ids=failing):
         found.setdefault(one.source_id, []).append(one)
-    return Offers(found, frozenset(await suggestions.list_pending(conn, source_ids=failing)))
+    return Offers(now, found, frozenset(await suggestions.list_pending(conn, source_ids=failing)))

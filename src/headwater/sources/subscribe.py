@@ -9,18 +9,45 @@ from headwater.accounts.quotas import Quotas
 from headwater.accounts.store.events import record
 from headwater.accounts.types import EventType
 from headwater.db import Connection, set_user
-from headwater.errors import AlreadySubscribed, FeedNotFound, SourceExists, SourceNotFound, TooManyFeeds
+from headwater.errors import (
+    AlreadySubscribed,
+    FeedNotFound,
+    InvalidUrl,
+    SourceExists,
+    SourceNotFound,
+    TooManyFeeds,
+)
 from headwater.ids import new_id
-from headwater.library.decide import check_category, check_feed
+from headwater.library.decide import NAME_MAX, check_category, check_feed
 from headwater.library.store import subscriptions
 from headwater.library.types import Subscription
 from headwater.polling.store import holds as feed_holds
 from headwater.sources import follow as following
+from headwater.sources.page_links import READER_SCHEME
 from headwater.sources.store import custom, sources
 from headwater.sources.types import Source
+from headwater.text import is_blank, one_line
 from headwater.types import SourceId, UserId
+from headwater.urls import complete_url, host_of
 
 FEEDS_MOST = Quotas().subscriptions
+
+
+def check_address(text: str) -> str:
+    """What a user typed as the address of a site or feed, as a URL: `example.com/feed`, `feed:https://…`. Raises
+    InvalidFeed, with seed 002's words."""
+    text = READER_SCHEME.sub("", text.strip())
+    try:
+        url = complete_url(text)
+    except InvalidUrl:
+        url = text
+    return check_feed("-", url)[1]
+
+
+def name_of(title: str, url: str) -> str:
+    """The name of a feed with this title; without one, its host."""
+    title = one_line(title)[:NAME_MAX].strip()
+    return host_of(url) if is_blank(title) else title
 
 
 async def add_feed(
@@ -32,7 +59,7 @@ async def add_feed(
     name, url = check_feed(name, url)
     chosen = check_category(category)
     source = await (sources.lock_by_id(conn, source_id=known) if known else _source_of(conn, url, user_id, now))
-    subscription = Subscription(new_id(), source.id, name, url, chosen)
+    subscription = Subscription(new_id(), source.id, name, url, chosen, ())
     await set_user(conn, user_id)
     await subscriptions.lock(conn, user_id=user_id)
     if await subscriptions.is_followed(conn, url=url):

@@ -11,9 +11,9 @@ from headwater.db import Database
 from headwater.errors import NothingToPoll
 from headwater.extraction.decide import selectors_for
 from headwater.extraction.extract import extract
+from headwater.extraction.selected import read_selectors
 from headwater.extraction.selector_trial import Comparison
-from headwater.extraction.store import find_selectors
-from headwater.extraction.types import NO_SELECTORS, UnreadablePage
+from headwater.extraction.types import NO_SELECTORS, Selectors, SourceSelectors, UnreadablePage
 from headwater.fetching.types import FetchingOptions
 from headwater.hosts.robots_cache import Closed, PageRequests
 from headwater.hosts.turns import USER_WAIT, Turns
@@ -85,10 +85,11 @@ class Trials:
         return Trial(has_succeeded, explain(report), entries[:SHOWN])
 
     async def read_page(self, source: Source, url: str) -> Comparison | Unread:
-        """Extract a page with and without the source's selectors. Raises InvalidUrl, HostBusy, Unavailable."""
+        """Extract a page with and without the source's selectors, saved or not. Raises InvalidUrl, HostBusy,
+        Unavailable."""
         url = complete_url(url)
-        async with self.database.transaction() as conn:
-            of_source = (await find_selectors(conn, source_ids=[source.id])).get(source.id)
+        urls = [one for one in (source.url, source.feed_url, source.sitemap_url) if one]
+        of_source = SourceSelectors(_selectors_of(source), urls) if source.selectors else None
         page = await self.fetch(url)
         if isinstance(page, Unread):
             return page
@@ -114,3 +115,7 @@ class Trials:
         except FetchError as error:
             return Unread(error.detail)
         return page if page.status == HTTPStatus.OK else Unread(f"The server answered {page.status}.")
+
+
+def _selectors_of(source: Source) -> Selectors:
+    return read_selectors({part: list(some) for part, some in source.selectors.items()})

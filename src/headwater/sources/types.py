@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from headwater.types import SourceId, SourceState, UserId
@@ -170,6 +171,91 @@ class Suggestion:
     entry_count: int
 
 
+@dataclass(frozen=True, slots=True)
+class StoppedSource:
+    """A source that was auto-disabled, and is not retried."""
+
+    id: SourceId
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRow(SourceDetails):
+    """A source in the operators' table."""
+
+    articles: int  # new ones in 7 days
+    error_rate: float  # the share of polls that failed in 7 days
+    readers: int
+    due_at: datetime | None  # the next poll, if its host allows it then
+
+
+class SourceSort(StrEnum):
+    """By which column the operators' table is sorted."""
+
+    NAME = "name"
+    ARTICLES = "articles"
+    ERRORS = "errors"
+    READERS = "readers"
+    SUCCESS = "success"
+    DUE = "due"
+
+
+@dataclass(frozen=True, slots=True)
+class SortPlace:
+    """The last row of a page of that table: its value in the column, by type, and its id."""
+
+    id: UUID
+    name: str = ""
+    number: float = 0
+    at: datetime | None = None  # None: never
+
+
+class BulkAction(StrEnum):
+    """What can be done with many sources at once."""
+
+    ENABLE = "enable"
+    DISABLE = "disable"
+    REFRESH = "refresh"
+    CATEGORY = "category"
+    POLICY = "policy"
+    INTERVAL = "interval"
+    DELETE = "delete"
+
+    @property
+    def can_be_undone(self) -> bool:
+        return self not in {BulkAction.REFRESH, BulkAction.DELETE}
+
+
+@dataclass(frozen=True, slots=True)
+class BulkChange:
+    """A change of many sources, as it was previewed. `before`: what an undo restores, by the id of the source."""
+
+    id: UUID
+    user_id: UserId
+    action: BulkAction
+    value: str  # the reason, category, policy or interval in minutes
+    source_ids: Sequence[SourceId]
+    claimed: int = 0
+    changed: int = 0
+    before: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    is_undo: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        return self.claimed >= len(self.source_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """What a bulk action would do to one source; with a refusal nothing."""
+
+    source: SourceDetails
+    before: str
+    after: str
+    refusal: str = ""
+
+
 class SourceOrder(StrEnum):
     NEWEST = "newest"
     LAST_FETCHED = "last_fetched"  # the latest success first, those without one last
@@ -179,7 +265,6 @@ class SourceOrder(StrEnum):
 class SourcePlace:
     id: UUID
     last_fetched_at: datetime | None = None
-    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +286,7 @@ class SourceFilter:
     host: str | None = None
     fetched_before: datetime | None = None  # with a last success before this
     errors_min: int | None = None  # with at least this many errors in a row
+    needs_person: bool | None = None  # only a person can help: no retry is scheduled, or there is something to decide
     order: SourceOrder | None = None  # None: the list's own
 
 

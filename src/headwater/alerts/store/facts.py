@@ -7,13 +7,25 @@ from typing import Final
 import msgspec
 from psycopg.types.json import Jsonb
 
-from headwater.alerts.types import Facts, FactSample, FeedCounts, FeedFact, StageFact, Thresholds
+from headwater.ai import store as ai
+from headwater.ai.decide import month_of
+from headwater.alerts.types import (
+    BudgetFact,
+    ChannelFact,
+    Facts,
+    FactSample,
+    FeedCounts,
+    FeedFact,
+    StageFact,
+    Thresholds,
+)
 from headwater.bodies import store as bodies
+from headwater.channels.overview import list_overviews
+from headwater.channels.types import ChannelOverview
 from headwater.db import Connection, fetch_all, fetch_column, fetch_row, fetch_value
 from headwater.hosts.store.outages import list_outages
 from headwater.hosts.store.pages import next_ready_at
 from headwater.hosts.store.status import find_busy
-from headwater.outbox import store as outbox
 from headwater.types import PageKind
 
 LISTED = 1000  # disabled or critical feeds; the others are only counted
@@ -47,9 +59,24 @@ async def read_facts(conn: Connection, *, now: datetime, limits: Thresholds) -> 
         sample=FactSample(now, await _stages(conn, now=now), await _queues(conn)),
         counts=await _count_feeds(conn, values),
         disabled=await _disabled(conn, values),
-        critical=await _critical(conn, values),
+        critical=[*await _critical(conn, values), *await _critical_sites(conn, values)],
         outages=await list_outages(conn, now=now),
+        budget=await _budget(conn, now=now),
+        channels=[_channel(one) for one in await list_overviews(conn, now=now)],
     )
+
+
+def _channel(found: ChannelOverview) -> ChannelFact:
+    channel, counts = found.channel, found.counts
+    return ChannelFact(
+        channel.id, channel.name, channel.is_paused, channel.delivered, counts.waiting, counts.refused,
+        counts.oldest_waiting_at, channel.failed_since, channel.reason,
+    )  # fmt: skip
+
+
+async def _budget(conn: Connection, *, now: datetime) -> BudgetFact:
+    budget = await ai.read_budget(conn, month=month_of(now), ceiling_micros=0)  # the ceiling is not read
+    return BudgetFact(budget.spent_micros, budget.reached_at)
 
 
 async def _count_feeds(conn: Connection, values: Mapping[str, object]) -> FeedCounts:
@@ -94,6 +121,22 @@ async def _critical(conn: Connection, values: Mapping[str, object]) -> list[Feed
     return await fetch_all(conn, FeedFact, statement, values)
 
 
+async def _critical_sites(conn: Connection, values: Mapping[str, object]) -> list[FeedFact]:
+    """Critical sources without a feed that fail: none of their start pages can be fetched."""
+    statement = """
+        SELECT sources.id, sources.name, start.failing_since
+        FROM sources
+        JOIN source_health ON source_health.id = sources.id
+        CROSS JOIN LATERAL (
+            SELECT min(coalesce(failing_since, last_fetched_at, discovered_at)) AS failing_since
+            FROM frontier_url WHERE frontier_url.source_id = sources.id AND parent_url IS NULL
+        ) AS start
+        WHERE is_critical AND sources.enabled AND NOT has_feed AND state = 'failing'
+        ORDER BY start.failing_since, sources.id LIMIT %(limit)s
+    """
+    return await fetch_all(conn, FeedFact, statement, values)
+
+
 async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
     """Since when each stage has due work. Moving and rediscovery are not included: they are not urgent."""
     kinds = "SELECT DISTINCT kind FROM bodies WHERE lease IS NOT NULL AND ready_at > %(now)s"
@@ -108,8 +151,30 @@ async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
     found["fetching"] = StageFact(ready_at if ready_at and ready_at <= now else None, "fetching" in busy)
     for stage, kind in PAGE_STAGES.items():
         found[stage] = StageFact(await bodies.oldest_ready_at(conn, kind=kind, now=now), kind.value in busy)
-    # A claimed batch means nothing here: while the index does not answer, it is retried again and again.
-    found["indexing"] = StageFact(await outbox.oldest_at(conn))
+    classifying = """
+        SELECT (SELECT min(classify_at) FROM article_state WHERE classify_at <= %(now)s),
+            EXISTS (SELECT FROM article_state WHERE classify_at > %(now)s AND classify_lease IS NOT NULL)
+    """
+    found["classifying"] = StageFact(*await fetch_row(conn, classifying, {"now": now}) or ())
+    stories = """
+        SELECT (SELECT classified_at FROM article_state WHERE story_due ORDER BY article_id LIMIT 1),
+            EXISTS (SELECT FROM story_state WHERE leased_until > %(now)s)
+    """
+    found["stories"] = StageFact(*await fetch_row(conn, stories, {"now": now}) or ())
+    # A destination that fails is an incident of its channel, not of the stage.
+    delivering = """
+        SELECT min(greatest(ready_at, oldest.queued_at)) FILTER (WHERE ready_at <= %(now)s AND failures = 0),
+            coalesce(bool_or(lease IS NOT NULL AND ready_at > %(now)s), false)
+        FROM channels
+        CROSS JOIN LATERAL (
+            SELECT queued_at FROM deliveries
+            WHERE channel_id = channels.id AND revision > channels.settled_to
+                AND delivered_at IS NULL AND reason IS NULL
+            ORDER BY revision LIMIT 1
+        ) AS oldest
+        WHERE NOT is_paused
+    """
+    found["delivering"] = StageFact(*await fetch_row(conn, delivering, {"now": now}) or ())
     # Retention is due once a day; while it runs, `due_at` is the end of its lease.
     retention = """
         SELECT CASE WHEN due_at <= %(now)s THEN due_at END, lease IS NOT NULL AND due_at > %(now)s
@@ -124,7 +189,7 @@ async def _queues(conn: Connection) -> dict[str, int]:
         SELECT jsonb_build_object(
             'frontier', (SELECT greatest(coalesce(sum(pending), 0), 0)::bigint FROM frontier_tally),
             'bodies', (SELECT count(*) FROM bodies),
-            'outbox', (SELECT count(*) FROM outbox WHERE reason IS NULL)
+            'documents', (SELECT count(*) FROM deliveries WHERE url_key IS NOT NULL AND reason IS NULL)
         )
     """
     return await fetch_value(conn, statement)

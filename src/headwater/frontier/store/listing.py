@@ -1,5 +1,6 @@
 """One URL, lists of URLs, and how many have each status."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -7,7 +8,15 @@ from uuid import UUID
 
 from headwater.db import Connection, fetch_all
 from headwater.frontier.keys import UrlKey, lengthened, url_key_of
-from headwater.frontier.store.tables import KIND_OF, ORIGIN_LETTER, ORIGIN_OF, STATUS_LETTER, STATUS_OF
+from headwater.frontier.store.tables import (
+    GIVEN_KEYS,
+    KIND_OF,
+    ORIGIN_LETTER,
+    ORIGIN_OF,
+    STATUS_LETTER,
+    STATUS_OF,
+    key_columns,
+)
 from headwater.frontier.types import FrontierStats, FrontierUrl, Status, UrlCounts, UrlFilter, UrlPage, UrlTotal
 from headwater.hosts.keys import ALL_SHARDS, SHARDS, host_id_of, shard_of
 from headwater.hosts.store.pages import EVERY_BAND, parts
@@ -84,6 +93,40 @@ async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | No
     cur = await conn.execute(statement, {**url_key_of(id)._asdict(), "now": now, "shards": SHARDS})
     row = await cur.fetchone()
     return _frontier_url(row) if row else None
+
+
+async def find_several(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> dict[UUID, FrontierUrl]:
+    """These URLs by the id that was asked for; instead of an alias, its target."""
+    statement = f"""
+        WITH given AS MATERIALIZED (SELECT * FROM {GIVEN_KEYS}), wanted AS MATERIALIZED (
+            SELECT host_id AS asked_host_id, url_id AS asked_url_id, shard, host_id, url_id FROM given
+            UNION ALL
+            SELECT given.host_id, given.url_id, shard_of(to_host_id), to_host_id, to_url_id
+            FROM given
+            CROSS JOIN LATERAL (
+                SELECT to_host_id, to_url_id FROM frontier_alias
+                WHERE frontier_alias.shard = given.shard AND frontier_alias.host_id = given.host_id
+                    AND frontier_alias.url_id = given.url_id AND expires_at > %(now)s
+                OFFSET 0
+            ) AS alias
+        )
+        SELECT asked_host_id, asked_url_id, known.host_id, known.url_id, known.url, name, {_STATUS}, kind::text,
+            origin::text, {_AFTER_ORIGIN}
+        FROM wanted
+        CROSS JOIN LATERAL (
+            SELECT * FROM frontier_url
+            WHERE frontier_url.shard = wanted.shard AND frontier_url.host_id = wanted.host_id
+                AND frontier_url.url_id = wanted.url_id
+            OFFSET 0
+        ) AS known
+        CROSS JOIN LATERAL (
+            SELECT name, lease, claimed, free_at FROM hosts
+            WHERE hosts.shard = wanted.shard AND hosts.host_id = wanted.host_id
+            OFFSET 0
+        ) AS host
+    """
+    cur = await conn.execute(statement, {**key_columns(sorted({url_key_of(one) for one in ids})), "now": now})
+    return {UrlKey(0, row[0], row[1]).id: _frontier_url(row[2:]) for row in await cur.fetchall()}
 
 
 async def list_urls(

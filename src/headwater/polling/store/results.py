@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from headwater.db import Connection, fetch_column, fetch_value
+from headwater.hosts.keys import host_key
 from headwater.hosts.store import feeds as feed_hosts
 from headwater.polling.store.rows import json_of
 from headwater.polling.types import ClaimedFeed, PollReport
 from headwater.types import SourceId
+from headwater.urls import url_key
 
 
 async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> set[SourceId]:
@@ -77,13 +79,25 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
     return set(skipped)
 
 
-async def put_off(conn: Connection, *, feed: ClaimedFeed, until: datetime) -> None:
-    """Poll the feed later, without a result; a disabled feed waits for the end of its cooldown as before."""
+async def put_off(conn: Connection, *, feed: ClaimedFeed, until: datetime, host: str, now: datetime) -> None:
+    """Poll the feed later, without a result; a disabled feed waits for the end of its cooldown as before. If `host`, to
+    which it redirects, is paused, the feed fails from now on, without a count, as the feeds of that host do."""
     statement = """
-        UPDATE feed_state SET next_poll_at = %(until)s
+        UPDATE feed_state SET next_poll_at = %(until)s,
+            failing_since = CASE WHEN paused.kind IS NULL THEN failing_since ELSE coalesce(failing_since, %(now)s) END,
+            last_error = CASE WHEN paused.kind IS NULL THEN last_error ELSE coalesce(last_error, %(error)s) END,
+            last_error_type = coalesce(last_error_type, paused.kind)
+        FROM (
+            SELECT (
+                SELECT coalesce(failure_class, 'unexpected') FROM hosts
+                WHERE shard = %(shard)s AND host_id = %(host_id)s AND paused_until > %(now)s
+            ) AS kind
+        ) AS paused
         WHERE source_id = %(source_id)s AND edits = %(edits)s AND disabled_at IS NULL
     """
-    await conn.execute(statement, {"source_id": feed.source_id, "edits": feed.edits, "until": until})
+    error = f"It redirects to {host}, which is paused because it fails."
+    values = {"source_id": feed.source_id, "edits": feed.edits, "until": until, "now": now, "error": error}
+    await conn.execute(statement, {**values, **host_key(host)})
 
 
 async def find_existing(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
@@ -151,6 +165,18 @@ async def find_blocked_domain(conn: Connection, *, source_id: SourceId, host: st
     return await fetch_value(
         conn, statement, {"id": source_id, "domains": [".".join(labels[start:]) for start in range(len(labels))]}
     )
+
+
+async def leads_to_rejected(conn: Connection, *, source_id: SourceId, url: str) -> bool:
+    """Whether a redirect of a source that was approved from a user's suggestion leads to a rejected suggestion."""
+    statement = """
+        SELECT EXISTS (
+            SELECT FROM sources AS rejected JOIN sources AS mine ON mine.id = %(id)s
+            WHERE rejected.feed_url_key = %(key)b AND rejected.moderation_status = 'rejected'
+                AND NOT rejected.is_system AND mine.moderation_status = 'approved' AND NOT mine.is_system
+        )
+    """
+    return await fetch_value(conn, statement, {"id": source_id, "key": url_key(url)})
 
 
 async def is_of_user(conn: Connection, *, source_id: SourceId) -> bool:

@@ -1,5 +1,5 @@
-"""Checks of suggested feeds: one HEAD and one GET, parsed in the sandbox. Nothing is stored. As seed 003 says, except
-that a server that refuses HEAD is not rejected for it, since many do."""
+"""Requests for a user: discovery, and checks of suggested feeds, with one HEAD and one GET, parsed in the sandbox.
+Nothing is stored. As seed 003 says, except that a server that refuses HEAD is not rejected for it, since many do."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,17 +9,19 @@ from http import HTTPStatus
 
 from headwater.errors import HostBusy, InvalidUrl
 from headwater.feeds import ParsedFeed, UnreadableBody
+from headwater.hosts.robots_cache import PageRequests
 from headwater.hosts.turns import USER_WAIT, Turn, Turns
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.polling.request import moved_to
 from headwater.sandbox import Sandbox
 from headwater.sources.custom.types import Inspected, NoFeed, Sample
-from headwater.sources.discovery import ACCEPT, latest_of, read_feed
+from headwater.sources.discovery import ACCEPT, Discovery, discover, latest_of, newest_titles, read_feed
 from headwater.sources.page_links import How, feed_links, is_about_comments
 from headwater.text import one_line
 from headwater.urls import MAX_LENGTH, parse_url
 
 WITHIN = timedelta(seconds=5)
+DISCOVERY_WITHIN = timedelta(seconds=30)  # a user waits: robots.txt, a page and some feeds, a delay apart
 TITLES = 5
 TITLE_MOST = 200
 OFFERS_MOST = 5
@@ -34,6 +36,16 @@ class Inspector:
     turns: Turns
     max_bytes: int
     within: timedelta = WITHIN
+    robot: str = "Headwater"
+    crawl_delay_max: timedelta = timedelta(minutes=1)
+
+    async def discover(self, url: str) -> Discovery:
+        """The feeds of a site, a page or a feed. Raises InvalidUrl, HostBusy, DatabaseUnavailable."""
+        pages = PageRequests(self.client, self.turns, self.turns.clock, self.robot, self.crawl_delay_max)
+        async with self.turns.borrow(wait=USER_WAIT) as turn:
+            return await discover(
+                pages, self.sandbox, url, within=DISCOVERY_WITHIN, max_bytes=self.max_bytes, turn=turn
+            )
 
     async def inspect(self, url: str) -> Inspected | NoFeed:
         """The feed at a URL, or why there is none. Raises DatabaseUnavailable."""
@@ -78,8 +90,7 @@ def sample_of(feed: ParsedFeed) -> Sample:
     except InvalidUrl:
         site_url = None
     title = one_line(feed.title)[:TITLE_MOST]
-    titles = tuple(one_line(entry.title or "")[:TITLE_MOST] or "(untitled)" for entry in feed.entries[:TITLES])
-    return Sample(title, feed.format, site_url, len(feed.entries), latest_of(feed), titles)
+    return Sample(title, feed.format, site_url, len(feed.entries), latest_of(feed), newest_titles(feed, TITLES))
 
 
 def _offers(page: Response) -> Sequence[tuple[str, str]]:

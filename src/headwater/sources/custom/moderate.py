@@ -30,8 +30,10 @@ from headwater.urls import domain_of
 async def approve(
     conn: Connection, source_id: SourceId, *, moderator: User | None, actor: Actor, now: datetime
 ) -> None:
-    """Make it public and poll it at once. Raises SubmissionNotFound, AlreadyDecided, Forbidden."""
+    """Make it public and poll it at once. Raises SubmissionNotFound, AlreadyDecided, Forbidden, Conflict."""
     found = await _lock(conn, source_id)
+    for blocked in await store.find_blocked(conn, domains=domains_of(found.host)):
+        raise Conflict(f"The domain {blocked.domain} is blocked. Unblock it first, or reject the suggestion.")
     if not may_approve(moderator, found.submitter_id):
         raise Forbidden("You suggested this feed. Another moderator must decide on it.")
     if not found.is_live_by_trust:
@@ -76,6 +78,7 @@ async def _reject_without_user(conn: Connection, source_id: SourceId, reason: st
     """Reject an approved source whose submitter has deleted their account; its subscribers keep it."""
     source = await sources.find_by_id(conn, source_id=source_id)
     await custom.set_moderation(conn, source_id=source_id, status=ModerationStatus.REJECTED.value)
+    await following.route_again(conn, source_id, now)
     if await custom.list_unapproved(conn, source_ids=[source_id]):
         await following.disable_source(conn, source, now)
     about = {"url": source.address, "reason": reason}
@@ -104,6 +107,7 @@ async def _decide(
     conn: Connection, found: FeedSubmission, status: ModerationStatus, actor: Actor, reason: str | None, now: datetime
 ) -> None:
     await custom.set_moderation(conn, source_id=found.id, status=status.value)
+    await following.route_again(conn, found.id, now)
     await store.set_decision(conn, source_id=found.id, actor=actor, reason=reason, now=now)
     await users.add_karma(conn, user_id=found.submitter_id, karma=worth(found.status, status))
     detail = {"url": found.url} | ({"reason": reason} if reason else {})

@@ -93,6 +93,8 @@ async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected
     source = await (sources.find_by_id(conn, source_id=known.id) if known else _new(conn, user, wanted, found.url, now))
     status = ModerationStatus.APPROVED if is_live else ModerationStatus.PENDING
     await custom.set_moderation(conn, source_id=source.id, status=status.value)
+    if is_live:
+        await following.route_again(conn, source.id, now)
     await store.add(
         conn, source_id=source.id, user_id=user.id, proposal=wanted, host=host_of(source.address),
         sample=found.sample, now=now,

@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from headwater.db import Connection, Database
+from headwater.db import Connection, Database, see_all_users
 from headwater.sources.health.store import counts
 from headwater.sources.health.types import Counting, Period
 from headwater.timekeeping import store as clocks
-from headwater.timekeeping.decide import jump_since
+from headwater.timekeeping.decide import AHEAD, DEFAULT_CLOCK_OPTIONS, ClockOptions, clock_problem
 from headwater.types import Clock
 
 HOUR = timedelta(hours=1)
@@ -26,9 +26,8 @@ class Counter:
     name = "counting"
     concurrency = 1
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+    def __init__(self, database: Database, clock: Clock, clock_options: ClockOptions = DEFAULT_CLOCK_OPTIONS) -> None:
+        self._database, self._clock, self._clock_options = database, clock, clock_options
         self._pause = RANKED_EVERY
 
     async def claim(self, limit: int) -> Sequence[Counting]:
@@ -36,9 +35,10 @@ class Counter:
         now = self._clock()
         async with self._database.transaction() as conn:
             state = await counts.find_counting(conn)
-            if jump_since(now, (await clocks.read(conn)).trusted_at):
+            if clock_problem(now, await clocks.read(conn), self._clock_options):
                 return ()  # counts made with a wrong clock cannot be repeated
-        is_due = next_span(state.counted_until, now) is not None or self._is_stale(state, now)
+        until = state.counted_until
+        is_due = is_ahead(until, now) or next_span(until, now) is not None or self._is_stale(state, now)
         return [state][:limit] if is_due else ()
 
     async def work(self, _state: Counting) -> None:
@@ -48,7 +48,9 @@ class Counter:
             state = await counts.take_counting(conn)  # another process may have counted meanwhile, or is counting
             if state is None:
                 return
-            if span := next_span(state.counted_until, now):
+            if is_ahead(state.counted_until, now):
+                await counts.recount(conn, since=_hour(now).replace(hour=0))
+            elif span := next_span(state.counted_until, now):
                 await counts.count_span(conn, since=span[0], until=span[1])
                 await counts.remove_before(conn, before=now - KEPT)
             elif self._is_stale(state, now):
@@ -65,13 +67,20 @@ class Counter:
         return max(self._clock() - state.counted_until - HOUR - STRAGGLERS, timedelta(0))
 
     def _is_stale(self, state: Counting, now: datetime) -> bool:
-        return state.ranked_at is None or now - state.ranked_at >= self._pause
+        return state.ranked_at is None or abs(now - state.ranked_at) >= self._pause  # the clock may have been ahead
+
+
+def is_ahead(counted_until: datetime | None, now: datetime) -> bool:
+    """Whether a clock that was ahead counted hours that are not over: polls in them would never be counted."""
+    return counted_until is not None and counted_until > now + AHEAD
 
 
 def next_span(counted_until: datetime | None, now: datetime) -> tuple[datetime, datetime] | None:
     """The next whole past hours of one day to count; None if there are none."""
+    if counted_until is None:
+        return None
     over = _hour(now - STRAGGLERS)
-    since = max(counted_until or datetime.min.replace(tzinfo=UTC), _hour(now - KEPT))
+    since = max(counted_until, _hour(now - KEPT))
     until = min(over, since + SPAN_MOST, since.replace(hour=0) + DAY)
     return (since, until) if since < until else None
 
@@ -85,6 +94,9 @@ async def rank_all(conn: Connection, state: Counting, now: datetime) -> None:
         events_since = since if period is Period.DAY else max(counted, since)
         days_since = now.date() + DAY if period is Period.DAY else since.date() + DAY
         await counts.rank(conn, period=period, days_since=days_since, events_since=events_since, polls_since=since)
+        if period is Period.WEEK:
+            await see_all_users(conn)  # counts readers
+            await counts.write_numbers(conn, days_since=days_since, events_since=events_since)
 
 
 def _hour(at: datetime) -> datetime:

@@ -80,6 +80,8 @@ def _state(feed: FeedHealth, now: datetime) -> str:
     if disabled is not None:
         failures = f" {_failures(feed, now)}" if kind else ""
         return f"Auto-disabled {when(disabled.at, now)}, with the reason {disabled.reason.replace('_', ' ')}.{failures}"
+    if kind is not None and state.consecutive_errors == 0 and feed.host.paused_until is None and state.last_error:
+        return f"{state.last_error.rstrip('.')}; this is not counted for the feed."
     if kind is not None and state.consecutive_errors == 0:
         return f"Its host fails, with {_failure(feed)}; this is not counted for the feed."
     if kind is not None:

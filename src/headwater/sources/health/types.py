@@ -157,7 +157,7 @@ class ComingBack:
 class Queues:
     hosts_ready: int
     pages_waiting: int
-    outbox_waiting: int
+    documents_waiting: int
     urls_pending: int
     urls_failed: int
     urls_dead: int

@@ -170,6 +170,15 @@ async def list_labels(conn: Connection, *, source_ids: Collection[SourceId]) -> 
     return {label.id: label for label in rows}
 
 
+async def search_labels(conn: Connection, *, text: str, limit: int) -> list[Label]:
+    """Sources whose name contains a text, whatever the case; those that begin with it first."""
+    statement = f"""
+        {_LABELS} WHERE strpos(lower(name), lower(%(text)s)) > 0
+        ORDER BY starts_with(lower(name), lower(%(text)s)) DESC, lower(name), id LIMIT %(limit)s
+    """
+    return await fetch_all(conn, Label, statement, {"text": text, "limit": limit})
+
+
 async def find_label(conn: Connection, *, name: str) -> Label | None:
     """The source with this name, or else the first whose name begins with it, whatever the case."""
     statement = f"""

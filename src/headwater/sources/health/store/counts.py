@@ -9,7 +9,12 @@ from headwater.sources.health.types import Bar, Counting, Leader, Period
 from headwater.types import SourceId
 
 LEADERS = 10
-_COUNTING: Final = "SELECT counted_until, ranked_at FROM poll_counting"
+# At first, counting begins with the hour of the first poll.
+_COUNTING: Final = """
+    SELECT coalesce(counted_until, (SELECT date_trunc('hour', min(at), 'UTC') FROM poll_events)) AS counted_until,
+        ranked_at
+    FROM poll_counting
+"""
 
 
 async def find_counting(conn: Connection) -> Counting:
@@ -46,6 +51,13 @@ async def count_span(conn: Connection, *, since: datetime, until: datetime) -> N
         ) UPDATE poll_counting SET counted_until = %(until)s
     """
     await conn.execute(statement, {"since": since, "until": until})
+
+
+async def recount(conn: Connection, *, since: datetime) -> None:
+    """Delete the counts from this midnight on: their polls are counted again."""
+    await conn.execute("DELETE FROM poll_hours WHERE hour >= %(since)s", {"since": since})
+    await conn.execute("DELETE FROM poll_days WHERE day >= (%(since)s AT TIME ZONE 'UTC')::date", {"since": since})
+    await conn.execute("UPDATE poll_counting SET counted_until = %(since)s", {"since": since})
 
 
 async def remove_before(conn: Connection, *, before: datetime) -> None:
@@ -160,3 +172,30 @@ async def trend(
     for at, outcome, polls in await cur.fetchall():
         columns.setdefault(at, {})[outcome] = polls
     return [Bar(at, outcomes) for at, outcomes in columns.items()]
+
+
+async def write_numbers(conn: Connection, *, days_since: date, events_since: datetime) -> None:
+    """Write what the table of sources is sorted by, where it changed: numbers of a week, and readers."""
+    statement = """
+        WITH counted AS (
+            SELECT source_id, polls, failures, new_articles FROM poll_days WHERE day >= %(days_since)s
+            UNION ALL
+            SELECT source_id, 1, (outcome NOT IN ('polled', 'not_modified'))::integer, new_articles
+            FROM poll_events WHERE at >= %(events_since)s
+        ), of_week AS (
+            SELECT source_id, sum(new_articles)::integer AS articles,
+                (sum(failures)::double precision / sum(polls))::real AS error_rate
+            FROM counted GROUP BY source_id
+        ), of_readers AS (
+            SELECT source_id, count(*)::integer AS readers FROM subscriptions GROUP BY source_id
+        ), fresh AS (
+            SELECT id, coalesce(articles, 0) AS articles, coalesce(error_rate, 0) AS error_rate,
+                coalesce(readers, 0) AS readers
+            FROM sources LEFT JOIN of_week ON of_week.source_id = id LEFT JOIN of_readers ON of_readers.source_id = id
+        )
+        UPDATE source_numbers
+        SET articles = fresh.articles, error_rate = fresh.error_rate, readers = fresh.readers
+        FROM fresh WHERE source_id = fresh.id AND (source_numbers.articles, source_numbers.error_rate,
+            source_numbers.readers) IS DISTINCT FROM (fresh.articles, fresh.error_rate, fresh.readers)
+    """
+    await conn.execute(statement, {"days_since": days_since, "events_since": events_since})

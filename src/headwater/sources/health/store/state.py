@@ -58,8 +58,10 @@ async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
                 LIMIT %(most)s
             ) AS ready
         ) AS hosts_ready, (SELECT count(*) FROM (SELECT FROM bodies LIMIT %(most)s) AS waiting) AS pages_waiting, (
-            SELECT count(*) FROM (SELECT FROM outbox WHERE reason IS NULL LIMIT %(most)s) AS waiting
-        ) AS outbox_waiting, urls_pending, urls_failed, urls_dead
+            SELECT count(*) FROM (
+                SELECT FROM deliveries WHERE url_key IS NOT NULL AND reason IS NULL LIMIT %(most)s
+            ) AS waiting
+        ) AS documents_waiting, urls_pending, urls_failed, urls_dead
         FROM (
             SELECT coalesce(sum(pending), 0)::bigint AS urls_pending,
                 coalesce(sum(failed), 0)::bigint AS urls_failed, coalesce(sum(dead), 0)::bigint AS urls_dead
