@@ -1,13 +1,15 @@
 """Authentication, accepted bodies, and the form of errors."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 
 import pytest
 from httpx import AsyncClient
 from pydantic import SecretStr
 
+from headwater.asgi.errors import code_of, every_code
 from headwater.db import Database
+from headwater.errors import EmailTaken, HeadwaterError, QueryTimedOut
 from tests.api.conftest import BEARER, FRONTIER, TOKEN
 from tests.app import create_app
 from tests.browser import visit
@@ -90,24 +92,28 @@ async def test_a_token_of_invalid_bytes_is_refused(guarded: AsyncClient) -> None
 
 @pytest.mark.parametrize("accept", ["*/*", "text/html", "application/json"])
 @pytest.mark.parametrize(
-    ("method", "path", "status"),
+    ("method", "path", "status", "code"),
     [
-        ("GET", "/api/nothing", 404),
-        ("GET", "/api/v1/nothing", 404),
-        ("GET", f"{FRONTIER}/not-an-id", 404),
-        ("PATCH", FRONTIER, 405),
-        ("GET", f"{FRONTIER}?limit=0", 422),
+        ("GET", "/api/nothing", 404, "not_found"),
+        ("GET", "/api/v1/nothing", 404, "not_found"),
+        ("GET", f"{FRONTIER}/not-an-id", 404, "not_found"),
+        ("PATCH", FRONTIER, 405, "method_not_allowed"),
+        ("GET", f"{FRONTIER}?limit=0", 422, "validation_failed"),
+        ("GET", f"{FRONTIER}?q=%00", 400, "malformed_request"),
+        ("GET", FRONTIER, 503, "database_unavailable"),
     ],
 )
-async def test_every_error_is_a_problem(method: str, path: str, status: int, accept: str, guarded: AsyncClient) -> None:
+async def test_every_error_is_a_problem(
+    method: str, path: str, status: int, code: str, accept: str, guarded: AsyncClient
+) -> None:
     response = await guarded.request(method, path, headers={"Accept": accept})
 
     assert response.status_code == status
     assert response.headers["content-type"] == "application/problem+json"
     assert response.headers["cache-control"] == "no-store"
     told = response.json()
-    assert set(told) == {"type", "title", "status", "detail", "advice", "errors"}
-    assert told["status"] == status
+    assert set(told) == {"type", "title", "status", "code", "detail", "advice", "errors"}
+    assert (told["status"], told["code"]) == (status, code)
     assert all(told[name] for name in ("type", "title", "detail", "advice"))
     assert f'id="{told["type"].partition("#")[2]}"' in (await guarded.get("/api/docs")).text
 
@@ -140,6 +146,7 @@ async def test_a_compressed_body_is_refused(guarded: AsyncClient) -> None:
     [
         (b"{", 400),
         (b"\xff\xfe", 400),
+        (b'{"url": "\xff"}', 400),
         (b"[" * 50_000, 400),
         (b'{"url": "\\ud800"}', 400),
         (b'{"url": ' + b"9" * 5_000 + b"}", 400),
@@ -149,7 +156,19 @@ async def test_a_compressed_body_is_refused(guarded: AsyncClient) -> None:
         (b"{}", 422),
         (b" " * 1_000_001, 413),
     ],
-    ids=["cut-off", "no-text", "deep", "half-a-letter", "huge", "nothing", "null", "list", "empty", "large"],
+    ids=[
+        "cut-off",
+        "no-text",
+        "not-utf-8",
+        "deep",
+        "half-a-letter",
+        "huge",
+        "nothing",
+        "null",
+        "list",
+        "empty",
+        "large",
+    ],
 )
 async def test_an_invalid_body_is_refused(body: bytes, status: int, guarded: AsyncClient) -> None:
     response = await guarded.post(f"{FRONTIER}/submit", content=body, headers=JSON)
@@ -171,6 +190,34 @@ async def test_all_errors_are_listed_with_their_location(guarded: AsyncClient) -
     }  # fmt: skip
     assert {fault["where"] for fault in submitted.json()["errors"]} == {f"body.{name}" for name in body}
     assert all(fault["problem"] for fault in query.json()["errors"] + submitted.json()["errors"])
+    assert {fault["where"]: fault["code"] for fault in submitted.json()["errors"]} == {
+        **{f"body.{name}": "invalid_value" for name in body}, "body.colour": "unknown_field"
+    }  # fmt: skip
+    assert (await guarded.post(f"{FRONTIER}/submit", json={})).json()["errors"] == [
+        {"where": "body.url", "problem": "Field required", "code": "required"}
+    ]
+
+
+def test_every_kind_of_error_has_a_documented_code() -> None:
+    def below(kind: type[HeadwaterError]) -> Iterator[type[HeadwaterError]]:
+        for one in kind.__subclasses__():
+            yield one
+            yield from below(one)
+
+    raised = [kind.__new__(kind) for kind in below(HeadwaterError) if kind.__module__ == "headwater.errors"]
+
+    assert len(raised) > 40
+    assert {code_of(error) for error in raised} <= every_code()
+    assert code_of(QueryTimedOut("x")) == "query_timed_out"
+    assert code_of(EmailTaken()) == "conflict"
+
+
+async def test_errors_of_tokens_have_codes(guarded: AsyncClient) -> None:
+    missing = await guarded.get(FRONTIER, headers={"Authorization": ""})
+    invalid = await guarded.get(FRONTIER, headers={"Authorization": "Bearer nothing"})
+
+    assert missing.json()["code"] == "missing_token"
+    assert invalid.json()["code"] in {"invalid_token", "database_unavailable"}
 
 
 @pytest.mark.parametrize("path", [FRONTIER, f"{FRONTIER}/stats"])
@@ -179,6 +226,7 @@ async def test_an_unknown_parameter_is_refused(path: str, guarded: AsyncClient) 
 
     assert response.status_code == 422
     assert [fault["where"] for fault in response.json()["errors"]] == ["query.database", "query.hots"]
+    assert {fault["code"] for fault in response.json()["errors"]} == {"unknown_parameter"}
 
 
 @pytest.mark.parametrize("name", ["status", "source_id", "origin", "limit"])

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 from pydantic import SecretStr
 
+from headwater.asgi.streams import StreamOptions
 from headwater.db import Database
 from headwater.runtime import utc_now
 from headwater.server import address_of, create_app, listen, serve
@@ -53,8 +54,9 @@ class Served:
         self._loop.run_until_complete(self._serve())
 
     async def _serve(self) -> None:
-        async with Database(self._conninfo, pool_size=5, wait=timedelta(seconds=5)) as database:
-            app = create_app(database, utc_now, SecretStr(TOKEN))
+        async with Database(self._conninfo, pool_size=5, wait=timedelta(minutes=1)) as database:
+            ending = StreamOptions(longest=timedelta(0))  # a stream ends when it has sent what there is
+            app = create_app(database, utc_now, SecretStr(TOKEN), streams=ending)
             await serve(app, self._listener, self._stop, timedelta(seconds=5))
 
 

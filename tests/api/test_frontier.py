@@ -7,12 +7,15 @@ from uuid import UUID, uuid4
 import pytest
 from httpx import AsyncClient
 
+from headwater.articles.store import content
 from headwater.asgi.handlers import decode_cursor, encode_cursor
+from headwater.audit import store as audit
 from headwater.db import Database
 from headwater.frontier.store import claims, queue
 from headwater.frontier.types import Answered, FetchFailed, GivenUp, HostAnswer, Origin, Submission
 from headwater.types import SourceId
 from tests.api.conftest import FRONTIER
+from tests.articles.builders import a_content, a_record, an_article_id
 from tests.clock import START, MovableClock
 
 pytestmark = pytest.mark.database
@@ -81,12 +84,101 @@ async def test_a_url_that_cannot_be_fetched_is_refused_with_the_reason(url: str,
     assert fault["problem"]
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/", "http://10.1.2.3/a", "http://169.254.169.254/latest", "http://[::1]/", "http://[fd00::1]/",
+        "http://2130706433/", "http://0x7f.1/", "https://localhost/", "http://router.local/", "http://wiki.corp/",
+        "http://metadata.google.internal/", "http://intranet/", "http://news.example:22/",
+    ],
+)  # fmt: skip
+async def test_a_private_address_is_refused_at_once(url: str, api: AsyncClient) -> None:
+    one = await api.post(f"{FRONTIER}/submit", json={"url": url})
+    many = (await api.post(f"{FRONTIER}/submit/bulk", json={"urls": [url, PAGE]})).json()
+
+    assert one.status_code == 422
+    assert [(fault["where"], fault["code"]) for fault in one.json()["errors"]] == [("body.url", "blocked_address")]
+    assert [(result["result"], result["code"]) for result in many["results"]] == [
+        ("invalid", "blocked_address"), ("queued", None)
+    ]  # fmt: skip
+    assert await listed(api) == [PAGE]
+
+
+async def test_results_name_the_canonical_url_and_the_code_of_what_is_invalid(api: AsyncClient) -> None:
+    urls = [f"{PAGE}?utm_source=x&b=2&a=1#top", "mailto:ann@example.com", 17]
+
+    results = (await api.post(f"{FRONTIER}/submit/bulk", json={"urls": urls})).json()["results"]
+
+    assert [one["canonical_url"] for one in results] == [f"{PAGE}?a=1&b=2", None, None]
+    assert [one["code"] for one in results] == [None, "invalid_url", "invalid_value"]
+
+
+async def test_a_url_carries_its_article_and_whether_its_text_was_read(
+    api: AsyncClient, database: Database, source_id: UUID
+) -> None:
+    pages = [await submit(api, f"https://news.example/{number}") for number in (1, 2, 3)]
+    async with database.as_system() as conn:
+        record = a_record()
+        read = await a_content(conn, SourceId(source_id), "https://news.example/1", record)
+        await content.save(conn, records=[read], now=START)
+        listed_only = await an_article_id(conn, SourceId(source_id), "https://news.example/2")
+
+    shown = [(await api.get(f"{FRONTIER}/{page['id']}")).json() for page in pages]
+    in_list = {url["id"]: url for url in (await api.get(FRONTIER)).json()["urls"]}
+
+    assert [one["article_id"] for one in shown] == [str(read.article_id), str(listed_only), None]
+    assert [one["extracted"] for one in shown] == [True, False, False]
+    assert shown[0]["extracted_at"] == "2026-03-01T12:00:00Z"
+    assert [in_list[one["id"]] for one in shown] == shown
+
+
+async def test_the_status_of_several_is_one_request(api: AsyncClient, database: Database, clock: MovableClock) -> None:
+    dead = await submit(api, "https://news.example/1")
+    await let_all_fail(database, clock, hopeless=True)
+    pending, missing = await submit(api, "https://news.example/2"), uuid4()
+    wanted = {
+        "ids": [pending["id"], str(missing)],
+        "urls": ["http://news.example/1/?utm_source=x", "https://news.example/3", "no url", "https://news.example/3"],
+    }
+
+    found = (await api.post(f"{FRONTIER}/status", json=wanted)).json()
+
+    assert [one["found"] and one["found"]["status"] for one in found["results"]] == [
+        "pending", None, "dead", None, None, None
+    ]  # fmt: skip
+    assert [one["code"] for one in found["results"]] == [
+        None, "url_not_found", None, "url_not_found", "invalid_url", "url_not_found"
+    ]  # fmt: skip
+    assert found["results"][2]["found"]["id"] == dead["id"]
+    assert (found["by_status"]["pending"], found["by_status"]["dead"], found["extracted"]) == (1, 1, 0)
+
+
+async def test_several_are_deleted_at_once_and_each_is_in_the_audit_log(api: AsyncClient, database: Database) -> None:
+    one, two = [await submit(api, f"https://news.example/{number}") for number in (1, 2)]
+    missing = str(uuid4())
+
+    many = await api.post(f"{FRONTIER}/delete", json={"ids": [one["id"], missing], "urls": ["https://no.example/"]})
+    single = await api.delete(f"{FRONTIER}/{two['id']}")
+
+    assert many.json() == {"deleted": 1, "missing": [missing, "https://no.example/"]}
+    assert single.status_code == 204
+    assert await listed(api) == []
+    async with database.as_system() as conn:
+        entries = (await audit.list_entries(conn, limit=10)).entries
+    assert [(entry.action, entry.subject_name) for entry in entries] == [
+        ("url.deleted", "https://news.example/2"), ("url.deleted", "https://news.example/1")
+    ]  # fmt: skip
+    assert {entry.actor_name for entry in entries} == {"the operator's API token"}
+
+
 async def test_a_source_must_exist(api: AsyncClient) -> None:
     one = await api.post(f"{FRONTIER}/submit", json={"url": PAGE, "source_id": str(uuid4())})
     many = await api.post(f"{FRONTIER}/submit/bulk", json={"urls": [PAGE], "source_id": str(uuid4())})
 
     assert one.status_code == 422
-    assert one.json()["errors"] == [{"where": "body.source_id", "problem": "source not found"}]
+    assert one.json()["errors"] == [
+        {"where": "body.source_id", "problem": "source not found", "code": "source_not_found"}
+    ]
     assert many.json()["results"][0]["reason"] == "source_id: source not found"
     assert await listed(api) == []
 

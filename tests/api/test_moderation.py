@@ -227,6 +227,21 @@ async def test_pending_suggestions_show_their_blocked_domain(desk: Desk) -> None
     assert [one["blocked_domain"] for one in await desk.queue()] == ["spam.example"]
 
 
+async def test_409_a_suggestion_of_a_blocked_domain_is_approved_only_after_unblocking(desk: Desk) -> None:
+    feed_id = await desk.suggest("a.spam.example/feed")
+    await desk.api.post(DOMAINS, json={"domain": "spam.example", "reason": WHY})
+
+    refused = await desk.api.post(f"{QUEUE}/{feed_id}/approve", json={})
+    still = [(one["moderation_status"], one["is_active"]) for one in await desk.queue()]
+    await desk.api.delete(f"{DOMAINS}/spam.example")
+    approved = await desk.api.post(f"{QUEUE}/{feed_id}/approve", json={})
+
+    assert refused.status_code == 409
+    assert "spam.example is blocked" in refused.text
+    assert still == [("pending", False)]
+    assert approved.status_code == 200
+
+
 async def test_409_422_204_and_404_of_blocked_domains(desk: Desk) -> None:
     given = {"domain": "spam.example", "reason": WHY}
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from httpx import AsyncClient
@@ -14,9 +14,12 @@ from headwater.db import Database
 from headwater.ids import new_id
 from headwater.polling.store import claims as feed_claims
 from headwater.polling.types import Disabled, FailureClass
+from headwater.types import SourceId
 from tests.clock import START, MovableClock
 from tests.polling.answers import write
 from tests.polling.test_store import an_answer
+from tests.removal.builders import a_user, subscribe
+from tests.removals import remove_all
 
 pytestmark = pytest.mark.database
 
@@ -39,7 +42,7 @@ WHOLE: dict[str, Any] = {
     "page_budget": 500,
     "min_delay_ms": 2500,
     "enabled": False,
-    "is_system": False,
+    "is_system": True,
     "is_critical": True,
 }
 
@@ -341,12 +344,43 @@ async def test_disabling_needs_a_feed(api: AsyncClient) -> None:
     assert "no feed" in response.json()["detail"]
 
 
+async def test_a_source_without_subscribers_stays_a_system_source(
+    api: AsyncClient, database: Database, clock: MovableClock
+) -> None:
+    source = await created(api)
+
+    cleared = await api.patch(f"{SOURCES}/{source['id']}", json={"is_system": False})
+    new = await api.post(SOURCES, json={"feed_url": "https://other.example/feed", "is_system": False})
+    await remove_all(database, clock)  # deletes custom sources without subscribers
+
+    assert (cleared.status_code, new.status_code) == (409, 409)
+    assert "no subscribers" in cleared.json()["detail"]
+    assert (await shown(api, source))["is_system"] is True
+    assert await names(api) == ["news.example"]
+
+
+async def test_a_source_with_subscribers_can_become_a_custom_source(
+    api: AsyncClient, database: Database, clock: MovableClock
+) -> None:
+    source = await created(api)
+    async with database.as_system() as conn:
+        await subscribe(conn, await a_user(conn), SourceId(UUID(source["id"])))
+
+    cleared = await api.patch(f"{SOURCES}/{source['id']}", json={"is_system": False})
+    await remove_all(database, clock)
+
+    assert (cleared.status_code, cleared.json()["is_system"]) == (200, False)
+    assert (await shown(api, source))["is_system"] is False
+
+
 async def test_lists_are_filtered(api: AsyncClient, database: Database, clock: MovableClock) -> None:
     await created(api, name="failing", category="World News", is_critical=True)
     await poll(database, clock, last_error="It is broken.", consecutive_errors=2)
     await created(api, name="working", feed_url="https://b.example/feed", category="Technology")
     await poll(database, clock)
-    await created(api, name="switched off", feed_url="https://c.example/feed", enabled=False, is_system=False)
+    await created(api, name="switched off", feed_url="https://c.example/feed", enabled=False)
+    async with database.as_system() as conn:
+        await conn.execute("UPDATE sources SET is_system = false WHERE name = 'switched off'")
     off = await created(api, name="off", feed_url="https://d.example/feed")
     await api.patch(f"{SOURCES}/{off['id']}/feed-disable", json={"reason": "gone"})
     await created(api, name="pending", feed_url="https://e.example/feed", ingestion_mode="both")

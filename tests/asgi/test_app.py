@@ -1,13 +1,15 @@
 """What all responses have in common, and responses during an outage."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
 from httpx import AsyncClient
 from litestar import get
 
-from headwater.db import Database
+from headwater.db import Connection, Database
 from headwater.errors import Conflict, NotFound
 from headwater.server import create_app, create_health_app
 from tests.browser import visit
@@ -49,6 +51,36 @@ async def test_every_response_carries_the_security_headers(path: str, web: Async
 async def test_healthz_and_readyz_respond(web: AsyncClient) -> None:
     assert (await web.get("/healthz")).json() == {"status": "ok"}
     assert (await web.get("/readyz")).json() == {"status": "ready"}
+
+
+class CountedDatabase(Database):
+    """Counts its transactions."""
+
+    begun = 0
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        self.begun += 1
+        async with super().transaction() as conn:
+            yield conn
+
+
+@pytest.mark.parametrize("path", ["/readyz", "/metrics"])
+async def test_many_who_ask_at_once_share_one_look_at_the_database(
+    path: str, database: Database, clock: MovableClock
+) -> None:
+    """Three hundred connections of a stranger made every page respond with 503."""
+    async with (
+        CountedDatabase(database.conninfo, pool_size=1, wait=timedelta(seconds=30)) as counted,
+        visit(create_app(counted, clock)) as client,
+    ):
+        responses = await asyncio.gather(*(client.get(path) for _ in range(40)))
+        at_once = counted.begun
+        await client.get(path)
+
+    assert {response.status_code for response in responses} == {200}
+    assert at_once < 10
+    assert counted.begun == at_once + 1
 
 
 async def test_without_the_database_only_healthz_succeeds(without_database: AsyncClient) -> None:

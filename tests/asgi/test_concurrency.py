@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.asgi.session import CONCURRENT, RequestLimiter
-from headwater.db import Connection, Database
+from headwater.db import Connection, Database, RequestDatabase
 from headwater.errors import TooManyRequests
 from headwater.ids import new_id
 from headwater.server import create_app
@@ -17,7 +17,8 @@ from tests.clock import MovableClock
 from tests.web.visitor import a_person
 
 ADA, BOB = UserId(new_id()), UserId(new_id())
-WAIT = timedelta(seconds=2)
+WAIT = timedelta(minutes=1)
+LIMITING = {"limit_visitors.<locals>.limited", "web_routes.<locals>.with_session", "limit_rate.<locals>.limited"}
 
 
 @asynccontextmanager
@@ -33,7 +34,7 @@ async def held_up(database: Database, email: str) -> AsyncIterator[Connection]:
 
 
 async def wait_for_waiting(conn: Connection, count: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(300):
         while True:
             cur = await conn.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
             if (row := await cur.fetchone()) and row[0] >= count:
@@ -86,3 +87,63 @@ async def test_a_request_that_waits_too_long_or_behind_too_many_is_refused() -> 
         await limiter.acquire(ADA)
     with pytest.raises(TooManyRequests):
         await waiting
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("cookie", ["", "headwater_access=x; headwater_refresh=x"])
+@pytest.mark.parametrize("path", ["/auth/login", "/view-feeds/a-guess/atom.xml"])
+async def test_requests_without_a_login_take_few_connections_and_the_rest_wait(
+    database: Database, clock: MovableClock, cookie: str, path: str
+) -> None:
+    async with Counted(database.conninfo, pool_size=40, wait=WAIT) as counted:
+        app = create_app(counted, clock)
+        async with a_person(app) as ada, a_person(app) as nobody:
+            await ada.register("ada@example.com")
+            counted.most = 0
+            headers = {"Cookie": cookie} if cookie else {}
+            answers = await asyncio.gather(*(nobody.client.get(path, headers=headers) for _ in range(60)))
+
+    assert {one.status_code for one in answers} <= {200, 404}
+    assert counted.most <= 2 * CONCURRENT  # those that are processed, and those whose cookie is looked up
+
+
+class Counted(Database):
+    """Remembers how many transactions were open at the same time."""
+
+    most = open = 0
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        self.open += 1
+        self.most = max(self.most, self.open)
+        try:
+            async with super().transaction() as conn:
+                yield conn
+        finally:
+            self.open -= 1
+
+
+@pytest.mark.database
+async def test_a_refused_fragment_says_when_to_retry(database: Database, clock: MovableClock) -> None:
+    limited = RequestDatabase(database, statement_timeout=WAIT, per_user=1, longest_wait=timedelta(milliseconds=50))
+    async with a_person(create_app(limited, clock)) as ada:
+        await ada.register("ada@example.com")
+        async with database.as_system() as conn:
+            row = await (await conn.execute("SELECT id FROM users")).fetchone()
+        assert row is not None
+        async with limited.as_user(UserId(row[0])):
+            refused = await ada.part("/feeds")
+
+    assert (refused.status_code, refused.headers.get("retry-after")) == (429, "1")
+
+
+def test_every_route_limits_the_concurrent_requests_of_a_client() -> None:
+    app = create_app(Database("", pool_size=1, wait=WAIT), MovableClock())
+    unlimited = {
+        route.path
+        for route in app.routes
+        for handler in getattr(route, "route_handlers", [])
+        if not LIMITING & {getattr(one, "__qualname__", "") for one in handler.resolve_middleware()}
+    }
+
+    assert unlimited == {"/healthz", "/readyz", "/metrics"}  # those who ask at the same time share one look

@@ -15,6 +15,8 @@ from headwater.accounts.bearers import Bearer, Bearers
 from headwater.accounts.decide import grants, scope_needed
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import AnyConnection
+from headwater.asgi.streams import IS_PERMITTED
+from headwater.errors import Forbidden
 
 Guard = Callable[[AnyConnection, BaseRouteHandler], Awaitable[None]]
 
@@ -29,12 +31,28 @@ def require_bearer(bearers: Bearers) -> Guard:
     async def check(connection: AnyConnection, handler: BaseRouteHandler) -> None:
         scheme, _, given = connection.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not given.strip():
-            raise NotAuthorizedException("Missing token.", headers={"WWW-Authenticate": CHALLENGE})
+            raise NotAuthorizedException(
+                "Missing token.", headers={"WWW-Authenticate": CHALLENGE}, extra={"code": "missing_token"}
+            )
         bearer = await bearers.recognise(given.strip())
         if bearer is None:
-            raise NotAuthorizedException("Invalid token.", headers={"WWW-Authenticate": INVALID_TOKEN})
+            raise NotAuthorizedException(
+                "Invalid token.", headers={"WWW-Authenticate": INVALID_TOKEN}, extra={"code": "invalid_token"}
+            )
         _permit(bearer, connection, handler)
         connection.scope["user"], connection.scope["auth"] = bearer.user, bearer
+
+        async def is_permitted() -> bool:
+            """Whether it is still so: for streams, which outlive this check."""
+            try:
+                now = await bearers.recognise(given.strip())
+                if now is not None:
+                    _permit(now, connection, handler)
+            except (PermissionDeniedException, Forbidden):
+                return False
+            return now is not None
+
+        connection.scope["state"][IS_PERMITTED] = is_permitted
 
     return check
 
@@ -45,9 +63,10 @@ def _permit(bearer: Bearer, connection: AnyConnection, handler: BaseRouteHandler
     needed = scope_needed(role, is_reading=is_reading)
     if not grants(bearer.scopes, needed):
         headers = {"WWW-Authenticate": f'{CHALLENGE}, error="insufficient_scope", scope="{needed}"'}
-        raise PermissionDeniedException(f"The token lacks the scope `{needed}`.", headers=headers)
+        text = f"The token lacks the scope `{needed}`."
+        raise PermissionDeniedException(text, headers=headers, extra={"code": "insufficient_scope"})
     if not bearer.role.includes(role):
-        raise PermissionDeniedException(f"This requires the role {role}.")
+        raise PermissionDeniedException(f"This requires the role {role}.", extra={"code": "insufficient_role"})
 
 
 def require_json(connection: AnyConnection, handler: BaseRouteHandler) -> None:

@@ -10,6 +10,8 @@ from litestar.response import Template
 
 from headwater.api.openapi import OpenApi, describe, example_of, resolve
 from headwater.asgi.errors import API, PROBLEM_TYPES
+from headwater.asgi.handlers import AnyRequest
+from headwater.asgi.session import RequestLimiter, limit_visitors
 
 Schema = Mapping[str, Any]
 
@@ -24,14 +26,16 @@ def documentation_routes(routes: Sequence[Router]) -> Router:
         return Response(document(), media_type=MediaType.JSON)
 
     @get(["/", "/docs"], sync_to_thread=False)
-    def as_page() -> Template:
-        about, operations = " ".join(document()["info"]["description"].split()), list(_operations(document()))
+    def as_page(request: AnyRequest) -> Template:
+        site = str(request.base_url).rstrip("/")  # where the reader found it: examples can be pasted
+        about, operations = " ".join(document()["info"]["description"].split()), list(_operations(document(), site))
         return Template("api.html", context={"about": about, "operations": operations, "types": PROBLEM_TYPES})
 
-    return Router(API, route_handlers=[as_json, as_page], include_in_schema=False)
+    limited = limit_visitors(RequestLimiter())
+    return Router(API, route_handlers=[as_json, as_page], middleware=[limited], include_in_schema=False)
 
 
-def _operations(document: OpenApi) -> Iterator[Schema]:
+def _operations(document: OpenApi, site: str) -> Iterator[Schema]:
     """Every operation, with what the page shows beside what the document says."""
     for path, item in document["paths"].items():
         for method, operation in item.items():
@@ -42,7 +46,7 @@ def _operations(document: OpenApi) -> Iterator[Schema]:
                 "method": method.upper(),
                 "path": path,
                 "fields": [*shown, *_body_fields(document, operation)],
-                "curl": _curl(document, method.upper(), path, operation),
+                "curl": _curl(document, method.upper(), f"{site}{path}", operation),
                 "example": json.dumps(success["example"], indent=2) if success else "",
                 "errors": [int(code) for code in operation["responses"] if int(code) >= 400],
             }
@@ -92,4 +96,4 @@ def _curl(document: OpenApi, method: str, path: str, operation: Schema) -> str:
     if "requestBody" in operation:
         body = operation["requestBody"]["content"]["application/json"]["example"]
         lines += ["-H 'Content-Type: application/json'", f"-d '{json.dumps(body)}'"]
-    return " \\\n  ".join([*lines, f"http://127.0.0.1:8000{path}"])
+    return " \\\n  ".join([*lines, path])

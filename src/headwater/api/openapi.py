@@ -11,22 +11,40 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
 from headwater import __version__
-from headwater.api import feed_schemas, schemas, source_schemas
+from headwater.api import (
+    ai_schemas,
+    article_schemas,
+    channel_schemas,
+    feed_schemas,
+    label_schemas,
+    rule_schemas,
+    schemas,
+    source_schemas,
+)
 from headwater.asgi.errors import API_DETAILS, MEDIA_TYPE, PROBLEM_TYPES, Problem, problem
 from headwater.asgi.handlers import provide
+from headwater.asgi.streams import EVENTS, LINES
+from headwater.feeds.write import ATOM_TYPE, JSON_TYPE
 
 OpenApi = dict[str, Any]
 
-REQUESTS: Sequence[type[BaseModel]] = (*schemas.REQUESTS, *feed_schemas.REQUESTS, *source_schemas.REQUESTS)
-RESPONSES: Sequence[type[BaseModel]] = (*schemas.RESPONSES, *feed_schemas.RESPONSES, *source_schemas.RESPONSES)
+REQUESTS: Sequence[type[BaseModel]] = (
+    *schemas.REQUESTS, *feed_schemas.REQUESTS, *source_schemas.REQUESTS, *ai_schemas.REQUESTS,
+    *label_schemas.REQUESTS, *article_schemas.REQUESTS, *channel_schemas.REQUESTS, *rule_schemas.REQUESTS,
+)  # fmt: skip
+RESPONSES: Sequence[type[BaseModel]] = (
+    *schemas.RESPONSES, *feed_schemas.RESPONSES, *source_schemas.RESPONSES, *ai_schemas.RESPONSES,
+    *label_schemas.RESPONSES, *article_schemas.RESPONSES, *channel_schemas.RESPONSES, *rule_schemas.RESPONSES,
+)  # fmt: skip
 REF = "#/components/schemas/{model}"
 ABOUT = """\
 All requests and responses are JSON. Every request needs a token in the header `Authorization: Bearer …`: one from your
 account page, or the operator's in `HEADWATER_API_TOKEN`. Reading needs the scope `read`, changes need `write`. The
-frontier and the sources (for administrators) and moderation (for moderators) need `admin`.
+frontier, the sources and the usage of language models (for administrators) and moderation (for moderators) need
+`admin`.
 
-Errors are `application/problem+json` (RFC 9457): `type` links to the documentation, `detail` says what happened,
-`advice` what to do.
+Errors are `application/problem+json` (RFC 9457): `code` names the error for programs, `type` links to the
+documentation, `detail` says what happened, `advice` what to do.
 """
 ALWAYS: Sequence[int] = (400, 401, 403, 414, 422, 429, 500, 503)  # 400 and 414: `asgi/guard.py`
 # Examples by name, else by format or type; a nullable field without one is null.
@@ -36,8 +54,10 @@ EXAMPLES = {
     "email": "ada@example.com", "blocked_by": "mo@example.com", "category": "Technology", "format": "rss20",
     "reputation": "good", "reason": "It only repeats what other sites write.",
     "refresh_interval_minutes": 60, "feed_poll_interval_minutes": 60,
+    "label": "sport", "keywords": ["league table"], "patterns": ["*/sport/*"], "score": 0.75, "min_score": 0.5,
     "selectors": {"title": ["h1"]}, "article_url_patterns": ["/news/"],
     "date-time": "2026-11-15T09:00:00Z", "uuid": "01935c8e-7a3b-7cc0-98d4-5b6f6e6b2f10", "integer": 1, "string": "…",
+    "date": "2026-11-15", "number": 12.5,
 }  # fmt: skip
 ERROR_EXAMPLES = {
     400: "The query contains the character U+0000, which is not allowed.",
@@ -62,6 +82,17 @@ LIMITS = {
         "RateLimit-Reset": "Seconds until the next minute.",
     }.items()
 }
+STREAM: OpenApi = {
+    "description": "A stream: JSON lines, or server-sent events for `Accept: text/event-stream`.",
+    "content": {name: {"schema": {"type": "string"}} for name in (LINES, EVENTS)},
+}
+FEED: OpenApi = {
+    "200": {
+        "description": "A feed: Atom, or JSON Feed for `Accept: application/feed+json`.",
+        "content": {name.partition(";")[0]: {"schema": {"type": "string"}} for name in (ATOM_TYPE, JSON_TYPE)},
+    },
+    "304": {"description": "It has not changed since the ETag or time that the request names."},
+}
 HEADERS = {
     401: {"WWW-Authenticate": {"description": "How to send a token.", "schema": {"type": "string"}}},
     429: {"Retry-After": {"description": "Seconds until the next minute.", "schema": {"type": "integer"}}, **LIMITS},
@@ -74,7 +105,19 @@ def describe(routes: Sequence[Router]) -> OpenApi:
     # they lack constraints of the models.
     app = Litestar(
         routes,
-        dependencies=provide(call=None, database=None, clock=None, inspector=None, quotas=None),
+        dependencies=provide(
+            call=None,
+            database=None,
+            clock=None,
+            inspector=None,
+            quotas=None,
+            rule_tester=None,
+            ai_options=None,
+            destination_limits=None,
+            site=None,
+            streams=None,
+            revisions=None,
+        ),
         openapi_config=OpenAPIConfig(
             title="Headwater",
             version=__version__,
@@ -88,8 +131,12 @@ def describe(routes: Sequence[Router]) -> OpenApi:
     document = app.openapi_schema.to_schema()
     enums = {name: schema for name, schema in document["components"]["schemas"].items() if "enum" in schema}
     document["components"]["schemas"] = {**enums, **_schemas()}
-    declared = _declared_errors(app)
+    declared, streams, feeds = _declared_errors(app), _marked(app, "is_stream"), _marked(app, "is_feed")
     for path, operation in operations(document):
+        if operation["operationId"] in streams:
+            operation["responses"]["200"] |= STREAM
+        if operation["operationId"] in feeds:
+            operation["responses"] |= FEED
         operation["summary"] = operation["description"].partition(". ")[0].rstrip(".")
         for parameter in operation.get("parameters", ()):
             _remove_null(parameter)
@@ -159,6 +206,12 @@ def _declared_errors(app: Litestar) -> Mapping[str, Sequence[int]]:
     """The error statuses that routes declare, by operation id."""
     handlers = [handler for route in app.routes for handler in getattr(route, "route_handlers", ())]
     return {handler.operation_id: handler.opt.get("refusals", ()) for handler in handlers if handler.operation_id}
+
+
+def _marked(app: Litestar, mark: str) -> set[str]:
+    """The operations whose routes have this mark in `opt`."""
+    handlers = [handler for route in app.routes for handler in getattr(route, "route_handlers", ())]
+    return {handler.operation_id for handler in handlers if handler.opt.get(mark)}
 
 
 def _add_errors(path: str, operation: OpenApi, declared: Sequence[int]) -> None:

@@ -152,6 +152,9 @@ class UrlResponse(ResponseModel):
     etag: str | None
     last_modified: str | None
     last_error: str | None
+    article_id: Annotated[UUID | None, Field(description="The article of this URL; null: there is none yet.")] = None
+    extracted: Annotated[bool, Field(description="Whether the text of its page was read: the article has it.")] = False
+    extracted_at: Annotated[datetime | None, Field(description="When its page was read last.")] = None
 
 
 class FrontierPage(ResponseModel):
@@ -197,12 +200,18 @@ class SubmitResult(ResponseModel):
     """The result for one URL."""
 
     url: Annotated[str | None, Field(description="The URL as sent.")]
+    canonical_url: Annotated[
+        str | None, Field(description="The form under which equal URLs are compared, without tracking parameters.")
+    ] = None
     result: SubmitOutcome = Field(
         description="queued: new. known: already here; its priority may have been raised. revived: was dead, "
         "queued again. invalid: cannot be fetched; see `reason`."
     )
     id: UUID | None = None
     reason: Annotated[str | None, Field(description="Why the URL is invalid.")] = None
+    code: Annotated[
+        str | None, Field(description="invalid_url, blocked_address, source_not_found or invalid_value.")
+    ] = None
 
 
 class SubmitResults(ResponseModel):
@@ -218,6 +227,52 @@ class SubmitResults(ResponseModel):
     def of(cls, results: Sequence[SubmitResult]) -> Self:
         counts = Counter(one.result for one in results)
         return cls.model_validate({result.value: counts[result] for result in SubmitOutcome} | {"results": results})
+
+
+class WantedUrls(RequestModel):
+    """URLs of the frontier, by id or as they are."""
+
+    model_config = with_example({"urls": [EXAMPLE_URL, f"{EXAMPLE_URL}-2"]})
+
+    ids: Annotated[list[UUID], Field(max_length=RETRY_IDS_MOST)] = Field(default_factory=list[UUID])
+    urls: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=MAX_LENGTH)]],
+        Field(max_length=RETRY_IDS_MOST, description="Compared by their canonical form."),
+    ] = Field(default_factory=list[str])
+
+    @model_validator(mode="after")
+    def _some_and_not_too_many(self) -> Self:
+        if not 1 <= len(self.ids) + len(self.urls) <= RETRY_IDS_MOST:
+            raise ValueError(f"1 to {RETRY_IDS_MOST:,} ids and urls are required")
+        return self
+
+
+class DeletedUrls(WantedUrls):
+    """URLs to delete, by id or as they are."""
+
+
+class WantedUrl(ResponseModel):
+    """The answer for one id or URL: the URL of the frontier, or the code of why it is missing."""
+
+    id: Annotated[UUID | None, Field(description="The id as sent.")] = None
+    url: Annotated[str | None, Field(description="The URL as sent.")] = None
+    found: UrlResponse | None = None
+    code: Annotated[str | None, Field(description="url_not_found, or invalid_url.")] = None
+
+
+class WantedUrlsResponse(ResponseModel):
+    """URLs of the frontier, in the order of the request, ids first; and their number by status."""
+
+    results: list[WantedUrl]
+    by_status: StatusCounts
+    extracted: Annotated[int, Field(description="How many of them have an article with a text.")]
+
+
+class DeletedUrlsResponse(ResponseModel):
+    """Number of URLs that were deleted; and the ids and URLs, as sent, that are not in the frontier."""
+
+    deleted: int
+    missing: list[str]
 
 
 class RetryResponse(ResponseModel):
@@ -240,13 +295,16 @@ def _read(item: object, shared: Mapping[str, object]) -> SubmittedUrl | SubmitRe
             url=url[:MAX_LENGTH] if isinstance(url, str) else None,
             result=SubmitOutcome.INVALID,
             reason=f"{place}: {message}" if place else message,
+            code="invalid_value",
         )
 
 
-REQUESTS = (SubmittedUrl, SubmittedUrls, RetriedUrls)
-RESPONSES = (FrontierPage, FrontierStatsResponse, SubmitResults, RetryResponse)
+REQUESTS = (SubmittedUrl, SubmittedUrls, RetriedUrls, WantedUrls, DeletedUrls)
+RESPONSES = (
+    FrontierPage, FrontierStatsResponse, SubmitResults, RetryResponse, WantedUrlsResponse, DeletedUrlsResponse,
+)  # fmt: skip
 
 
-def field_error(source: str, name: str, message: str) -> ValidationException:
+def field_error(source: str, name: str, message: str, code: str = "invalid_value") -> ValidationException:
     """An error in one field of the query or the body."""
-    return ValidationException(extra=[{"source": source, "key": name, "message": message}])
+    return ValidationException(extra=[{"source": source, "key": name, "message": message, "code": code}])

@@ -30,6 +30,7 @@ QUERY_FIELDS_MAX = 500
 BODY_PAUSE = 20  # seconds without a byte
 BODY_TIME = 300  # seconds for all of it
 IS_HEAD = "is_head"
+IS_STREAM = "is_stream"
 
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{1,5}))?")
 _PORT_MAX = 65_535
@@ -37,7 +38,8 @@ _PORT_MAX = 65_535
 # No inline code, no content from other sites, no framing.
 SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' data: https: http:; connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; "
+    "img-src 'self' data: https: http:; media-src https: http:; frame-src https://www.youtube-nocookie.com; "
+    "connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -175,9 +177,11 @@ def observe(app: ASGIApp) -> ASGIApp:
             method = scope["method"] if scope["method"] in METHODS else "other"
             route = scope.get("path_template") or "none"
             metrics.HTTP_REQUESTS.labels(method=method, route=route, status=status).inc()
-            metrics.HTTP_SECONDS.labels(method=method, route=route).observe(took)
+            if not scope.get("state", {}).get(IS_STREAM):  # it lasts as long as its client listens
+                metrics.HTTP_SECONDS.labels(method=method, route=route).observe(took)
             took_ms = round(took * 1000, 1)
-            log.debug("request", method=method, route=route, path=scope["path"], status=status, took_ms=took_ms)
+            path = route if "{secret}" in route else scope["path"]
+            log.debug("request", method=method, route=route, path=path, status=status, took_ms=took_ms)
 
     return observed
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from litestar import Request
@@ -13,13 +13,17 @@ from litestar.connection import ASGIConnection
 from litestar.di import NamedDependency, Provide
 from litestar.response import Template
 
+from headwater.accounts.changes import lock_logged_in
+from headwater.accounts.preferences.types import Preferences
+from headwater.accounts.types import SessionRow
 from headwater.audit import store as audit
 from headwater.audit.types import API_TOKEN, Actor, AuditAction
-from headwater.db import Connection, Database
+from headwater.channels.route import router_of
+from headwater.db import Connection, Database, set_user
 from headwater.errors import Invalid
 from headwater.sources.store import sources
 from headwater.sources.types import Source
-from headwater.types import Clock, PageCursor, SourceId
+from headwater.types import ArticleId, Clock, PageCursor, SourceId
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
@@ -62,6 +66,11 @@ class CallContext:
         return self.clock()
 
     @property
+    def preferences(self) -> Preferences:
+        """Of the logged-in user; else the defaults."""
+        return preferences_of_request(self.request)
+
+    @property
     def is_htmx(self) -> bool:
         """Whether htmx sent the request, and takes a fragment."""
         return "hx-request" in self.request.headers
@@ -79,12 +88,31 @@ class CallContext:
         """Record in the audit log what the caller did."""
         await audit.record(conn, self.actor, action, self.now, subject=subject, subject_id=subject_id, detail=detail)
 
+    async def route(self, conn: Connection, article_id: ArticleId) -> None:
+        """Send a changed article to its channels. Last in a transaction: nothing else may be locked after this."""
+        await router_of(self.database).route(conn, article_ids=[article_id], now=self.now)
+
     def as_user(self) -> AbstractAsyncContextManager[Connection]:
         """A transaction with the rows of the logged-in user."""
         return self.database.as_user(self.user.id)
 
+    @asynccontextmanager
+    async def as_logged_in(self) -> AsyncIterator[Connection]:
+        """The same for what outlives the session. A new password ends it, also one that is set at this moment. Raises
+        NotLoggedIn."""
+        async with self.database.as_system() as conn:
+            await lock_logged_in(conn, self.request.auth)
+            await set_user(conn, self.user.id)
+            yield conn
+
 
 Call = NamedDependency[CallContext]
+
+
+def preferences_of_request(connection: AnyConnection) -> Preferences:
+    """Of the session of a request, found with it; without one the defaults."""
+    session = cast("dict[str, object]", connection.scope).get("auth")
+    return session.preferences if isinstance(session, SessionRow) else Preferences()
 
 
 def make_call(request: AnyRequest, database: Db, clock: Now) -> CallContext:

@@ -5,6 +5,7 @@ the access token was renewed. A route names the role it requires; the default is
 """
 
 import asyncio
+from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from ipaddress import ip_address
@@ -16,11 +17,12 @@ from litestar.handlers.base import BaseRouteHandler
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwater.accounts.access import Access
+from headwater.accounts.decide import network_of
 from headwater.accounts.types import Role, SessionRow, Tokens, User, Visitor
 from headwater.asgi.handlers import AnyConnection
 from headwater.errors import Forbidden, NotLoggedIn, TooManyRequests
 from headwater.text import printable
-from headwater.types import Clock, UserId
+from headwater.types import Clock
 
 ACCESS_COOKIE = "headwater_access"
 REFRESH_COOKIE = "headwater_refresh"
@@ -30,29 +32,30 @@ PUBLIC_HTTPS = "public_https"  # in the app's state: whether the public URL is h
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 
 CONCURRENT = 5
-WAITING_MAX = 50
+WAITING_MAX = 1_000  # waiting costs less than an immediate refusal, which a flood answers with the next request
 LONGEST_WAIT = timedelta(seconds=30)
 
 
-class _UserQueue(asyncio.Semaphore):
+class _Queue(asyncio.Semaphore):
     waiting = 0
 
 
 class RequestLimiter:
-    """Limits the concurrent requests of one user. Further ones wait here, without a database connection.
+    """Limits the concurrent requests of one user, or of one network without a login. Further ones wait here, without a
+    database connection.
 
-    Without this, one user with many requests takes every connection of the pool from the others and the stages.
+    Without this, one client with many requests takes every connection of the pool from the others and the stages.
     """
 
     def __init__(
         self, *, concurrent: int = CONCURRENT, waiting_max: int = WAITING_MAX, longest_wait: timedelta = LONGEST_WAIT
     ) -> None:
         self._concurrent, self._waiting_max, self._longest_wait = concurrent, waiting_max, longest_wait
-        self._queues: WeakValueDictionary[UserId, _UserQueue] = WeakValueDictionary()
+        self._queues: WeakValueDictionary[Hashable, _Queue] = WeakValueDictionary()
 
-    async def acquire(self, user_id: UserId) -> ExitStack:
+    async def acquire(self, client: Hashable) -> ExitStack:
         """Wait for a slot; closing it lets the next request begin. Raises TooManyRequests."""
-        queue = self._queues.setdefault(user_id, _UserQueue(self._concurrent))
+        queue = self._queues.setdefault(client, _Queue(self._concurrent))
         if queue.waiting >= self._waiting_max:
             raise TooManyRequests(self._longest_wait)
         queue.waiting += 1
@@ -68,12 +71,29 @@ class RequestLimiter:
         return slot
 
 
-class SessionMiddleware:
-    """Middleware: finds the session, renews an expired access token, and limits concurrent requests per user."""
+def limit_visitors(limiter: RequestLimiter) -> Callable[[ASGIApp], ASGIApp]:
+    """Middleware of routes that need no session: limits concurrent requests per network."""
 
-    def __init__(self, app: ASGIApp, access: Access, clock: Clock, limiter: RequestLimiter) -> None:
+    def limited(app: ASGIApp) -> ASGIApp:
+        async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+            slot = await limiter.acquire(_network(ASGIConnection(scope)))
+            with slot:
+                await app(scope, receive, _until_sent(send, slot))
+
+        return handle
+
+    return limited
+
+
+class SessionMiddleware:
+    """Middleware: finds the session, renews an expired access token, and limits concurrent requests: per user, and
+    without a session per network. Sessions are looked up for a few requests of a network at a time."""
+
+    def __init__(
+        self, app: ASGIApp, access: Access, clock: Clock, limiter: RequestLimiter, lookups: RequestLimiter
+    ) -> None:
         self._app, self._access, self._clock = app, access, clock
-        self._limiter = limiter
+        self._limiter, self._lookups = limiter, lookups
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -94,26 +114,34 @@ class SessionMiddleware:
                         headers.add("set-cookie", line)
             await send(message)
 
-        if session is None:
-            await self._app(scope, receive, with_cookies)
-            return
-        slot = await self._limiter.acquire(session.user.id)
-
-        async def until_sent(message: Message) -> None:
-            await with_cookies(message)
-            if message["type"] == "http.response.body" and not message.get("more_body"):
-                slot.close()  # background tasks do not hold up further requests
-
+        slot = await self._limiter.acquire(session.user.id if session else _network(connection))
         with slot:
-            await self._app(scope, receive, until_sent)
+            await self._app(scope, receive, _until_sent(with_cookies, slot))
 
     async def _find(self, connection: AnyConnection) -> tuple[SessionRow | None, Tokens | None]:
-        access = connection.cookies.get(ACCESS_COOKIE)
-        session = await self._access.recognise(access) if access else None
-        if session is not None:
-            return session, None
-        refresh = connection.cookies.get(REFRESH_COOKIE)
-        return (await self._access.renew(refresh) if refresh else None) or (None, None)
+        access, refresh = connection.cookies.get(ACCESS_COOKIE), connection.cookies.get(REFRESH_COOKIE)
+        if not access and not refresh:
+            return None, None
+        with await self._lookups.acquire(_network(connection)):
+            session = await self._access.recognise(access) if access else None
+            if session is not None:
+                return session, None
+            return (await self._access.renew(refresh) if refresh else None) or (None, None)
+
+
+def _network(connection: AnyConnection) -> str:
+    return network_of(visitor_of(connection).address)
+
+
+def _until_sent(send: Send, slot: ExitStack) -> Send:
+    """Releases the slot with the end of the response: background tasks do not hold up further requests."""
+
+    async def send_and_release(message: Message) -> None:
+        await send(message)
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            slot.close()
+
+    return send_and_release
 
 
 def require_role(connection: AnyConnection, handler: BaseRouteHandler) -> None:

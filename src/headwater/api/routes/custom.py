@@ -12,7 +12,7 @@ from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import Role, User
 from headwater.api.feed_schemas import ProposedFeed, SuggestedFeed, SuggestedFeeds
 from headwater.api.parameters import Cursor, Limit, PathId, read_cursor
-from headwater.asgi.errors import Fault, Problem, problem, retry_header
+from headwater.asgi.errors import Fault, Problem, code_of, problem, retry_header
 from headwater.asgi.handlers import AnyRequest, Call, CallContext, encode_cursor
 from headwater.errors import FeedTaken, Forbidden, InvalidProposal, TooManyAttempts, Unavailable
 from headwater.sources.custom import store as custom_store
@@ -77,11 +77,11 @@ def respond_to_proposal(_request: AnyRequest, error: InvalidProposal) -> Respons
     """The errors of each field, and the feeds found on a web page."""
     faults = [Fault(f"body.{name}", sentence) for name, sentence in error.problems.items()]
     faults += [Fault("body.url", f"Feed found: {title!r}, {url}") for url, title in error.offers]
-    return problem(422, str(error), errors=faults)
+    return problem(422, str(error), errors=faults, code=code_of(error))
 
 
 def respond_to_taken(_request: AnyRequest, error: FeedTaken) -> Response[Any]:
-    base = problem(409, str(error))
+    base = problem(409, str(error), code=code_of(error))
     place = f"/discover?source={error.source_id}" if error.is_public else "/dashboard"
     base.content = FeedTakenProblem(**asdict(base.content), source_id=error.source_id, subscribe_url=place)
     return base
@@ -89,7 +89,7 @@ def respond_to_taken(_request: AnyRequest, error: FeedTaken) -> Response[Any]:
 
 def respond_to_limit(_request: AnyRequest, error: TooManyAttempts) -> Response[Problem]:
     """Suggestions are limited, since each one makes requests to another server."""
-    return problem(429, str(error), headers=retry_header(error))
+    return problem(429, str(error), headers=retry_header(error), code=code_of(error))
 
 
 custom_routes = Router(

@@ -12,7 +12,7 @@ from headwater.accounts.types import Role
 from headwater.api import feed_schemas
 from headwater.api.parameters import ByHost, Cursor, Limit, PathId, read_cursor, text_filter
 from headwater.api.schemas import PLAIN
-from headwater.asgi.errors import Fault, Problem, problem
+from headwater.asgi.errors import Fault, Problem, problem, value_code
 from headwater.asgi.handlers import AnyRequest, Call, Db, encode_cursor
 from headwater.db import Connection
 from headwater.errors import Invalid, SubmissionNotFound
@@ -103,7 +103,7 @@ async def _response(conn: Connection, source_id: SourceId, now: datetime) -> fee
 
 def respond_to_invalid(_request: AnyRequest, error: Invalid) -> Response[Problem]:
     """A valid body with a value that is refused."""
-    return problem(422, str(error), errors=(Fault("body", str(error)),))
+    return problem(422, str(error), errors=(Fault("body", str(error), value_code(error)),))
 
 
 _handlers = [queue, approve, reject, blocked, block, unblock]

@@ -11,6 +11,7 @@ from litestar.params import JSONBody, QueryParameter
 from headwater.api.parameters import ByCategory, BySourceText, BySystem, Limit, PathId
 from headwater.api.schemas import PLAIN, field_error
 from headwater.api.source_schemas import DisableRequest, NewSource, SourceChanges, SourceListResponse, SourceResponse
+from headwater.asgi.errors import value_code
 from headwater.asgi.handlers import Call, CallContext, open_source
 from headwater.errors import Invalid, InvalidUrl
 from headwater.sources import operate
@@ -128,4 +129,4 @@ def as_field_errors(**urls: str | None) -> Iterator[None]:
     except Invalid as error:
         shown = error.url.rstrip("…") if isinstance(error, InvalidUrl) else None  # the beginning of a long URL
         matching = (name for name, url in urls.items() if url and shown and url.strip().startswith(shown))
-        raise field_error("body", next(matching, ""), str(error)) from error
+        raise field_error("body", next(matching, ""), str(error), value_code(error)) from error
