@@ -65,7 +65,7 @@ async def test_copied_cookies_are_refused_after_a_password_change(app: Litestar,
 @pytest.mark.parametrize(
     ("fields", "status", "message"),
     [
-        ({"current_password": "wrong"}, 401, "Invalid email or password"),
+        ({"current_password": "wrong"}, 401, "The current password is wrong."),
         ({"password": "short", "password_confirm": "short"}, 400, "at least 8 characters"),
         ({"password_confirm": "different"}, 400, "Passwords do not match"),
     ],
@@ -158,7 +158,7 @@ async def test_deleting_an_account_needs_the_password_and_leaves_no_rows(ada: Pe
     await remove_all(database)
 
     assert wrong.status_code == 401
-    assert gone.headers["location"] == "/auth/login"
+    assert gone.headers["location"] == "/auth/login?deleted=yes"
     async with database.as_system() as conn:
         cur = await conn.execute("SELECT email FROM users")
         assert await cur.fetchall() == [("root@example.com",)]

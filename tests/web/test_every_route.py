@@ -28,7 +28,10 @@ from tests.web.visitor import HTMX, PAGE, Person, a_person
 pytestmark = pytest.mark.database
 
 # Open to everybody without saying so: what a machine asks before anybody can log in, and what is the same for all.
-OPEN = ("/healthz", "/readyz", "/metrics", "/static/", "/vendor/", "/api/openapi.json", "/api/docs")
+# The feed of a view has its secret in the path.
+OPEN = (
+    "/healthz", "/readyz", "/metrics", "/static/", "/vendor/", "/api/openapi.json", "/api/docs", "/view-feeds/",
+)  # fmt: skip
 FEED = "https://example.com/feed.xml"
 PROGRAMS = ("/api/", "/admin/api/")  # by a token in a header, never by a cookie
 OPML = b"<opml version='2.0'><body><outline type='rss' text='x' xmlUrl='https://other.example/feed'/></body></opml>"
@@ -43,9 +46,24 @@ ANYTHING = {
     "url_id": NOBODYS,
     "person_id": NOBODYS,
     "domain": "spam.example",
+    "month": "2026-03",
     "source_id": NOBODYS,
     "action": "read",
+    "scheme": "type",
+    "rule_id": NOBODYS,
+    "reader_rule_id": NOBODYS,
+    "target_id": NOBODYS,
+    "code": "x",
+    "channel_id": NOBODYS,
+    "revision": "1",
+    "secret": "a-guess",
+    "story_id": NOBODYS,
+    "view_id": NOBODYS,
     "file_path": "headwater.css",
+    "page_path": "reading",
+    "page": "sources",
+    "filter_id": NOBODYS,
+    "change_id": NOBODYS,
 }
 
 
@@ -139,6 +157,13 @@ async def ada(app: Litestar, database: Database) -> AsyncIterator[Ada]:
         ids = dict(zip(names, map(str, row), strict=True)) | {"action": "star"}
         ids["import_id"] = brought.headers.get("location", "").rpartition("/")[2]
         ids["source_id"] = str(source.id)
+        await person.submit("/rules", query="otter", star="yes")
+        await person.submit("/notifications/webhook", url="https://hooks.example/in")
+        kept = (await person.open("/notifications")).text
+        (ids["target_id"],) = re.findall(r'action="/notifications/([0-9a-f-]{36})/delete"', kept)
+        (ids["reader_rule_id"],) = re.findall(r'href="/rules/([0-9a-f-]{36})"', (await person.open("/rules")).text)
+        saved = await person.submit("/views", name="Otters", query="otters")
+        ids["view_id"] = saved.headers["location"].rpartition("=")[2]
         yield Ada(person, ids)
 
 
@@ -224,6 +249,8 @@ async def everything(database: Database) -> list[tuple[object, ...]]:
                 (SELECT array_agg(api_tokens::text) FROM api_tokens),
                 (SELECT array_agg(marks::text) FROM marks),
                 (SELECT array_agg(imports::text) FROM imports),
+                (SELECT array_agg(rules::text) FROM rules),
+                (SELECT array_agg(notification_targets::text) FROM notification_targets),
                 (SELECT array_agg(sessions.id::text) FROM sessions JOIN users ON users.id = user_id
                     WHERE email = 'ada@example.com')
             """

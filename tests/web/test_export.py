@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 from headwater.articles.store import records
 from headwater.articles.types import ListedEntry
 from headwater.db import Database
+from headwater.errors import NotLoggedIn
 from headwater.ids import new_id
 from headwater.library.exporting import archive
 from headwater.sources.opml import read_opml
@@ -31,14 +32,17 @@ pytestmark = pytest.mark.database
 
 FILES = {
     "README.txt", "profile.json", "subscriptions.opml", "subscriptions.json", "sources.json", "articles.json",
-    "custom_feeds.json", "summaries.json", "events.json", "imports.json", "clicks.json",
+    "views.json", "custom_feeds.json", "summaries.json", "events.json", "imports.json", "clicks.json",
+    "rules.json", "notifications.json", "filters.json",
 }  # fmt: skip
 # Tables with a user_id that the ZIP speaks of, and what is in there of no use to anyone but us.
 EXPORTED = {
-    "sessions", "api_tokens", "outside_identities", "events", "subscriptions", "marks", "summaries", "imports",
+    "sessions", "api_tokens", "outside_identities", "events", "subscriptions", "marks", "views", "summaries", "imports",
     "import_lines", "submissions", "analytics_consents", "analytics_refusals", "feed_item_clicks",
+    "rules", "rule_log", "notification_targets", "reading_options", "saved_filters",
 }  # fmt: skip
-LEFT_OUT = {"mailed_tokens", "outgoing_mail"}  # a digest that ends within the hour, and what is sent within minutes
+# A digest that ends within the hour, what is sent within minutes or a day, and what a button undoes.
+LEFT_OUT = {"mailed_tokens", "outgoing_mail", "notifications", "read_undo", "bulk_changes"}
 
 
 @pytest.fixture
@@ -72,16 +76,52 @@ async def fill(person: Person, database: Database, email: str, word: str) -> Use
     await person.client.post("/opml", headers=PAGE, data=form, files={"file": (f"{word}.opml", opml)})
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=url)
-        article = an_article(f"https://{word}.example/1", title=f"{word} article")
+        files = f'[{{"url":"https://{word}.example/1.mp3","length":5}}]'
+        article = an_article(f"https://{word}.example/1", title=f"{word} article", enclosures=files)
         await records.keep(conn, seen_at=START, listed=[ListedEntry(source.id, article)])
         for statement in (
             """
-            INSERT INTO marks (user_id, article_id, is_read, read_at, starred_at)
-            SELECT %(user)s, id, true, %(now)s, %(now)s FROM articles WHERE title = %(word)s || ' article'
+            INSERT INTO marks (user_id, article_id, is_read, read_at, starred_at, tags, hidden_at)
+            SELECT %(user)s, id, true, %(now)s, %(now)s, ARRAY[%(word)s || ' tag'], %(now)s
+            FROM articles WHERE title = %(word)s || ' article'
             """,
             """
             INSERT INTO summaries (id, user_id, status, content, model, cost, created_at)
             VALUES (%(id)s, %(user)s, 'ready', %(word)s || ' summary', 'm', 0.0123, %(now)s)
+            """,
+            "UPDATE subscriptions SET tags = ARRAY[%(word)s || ' tag'] WHERE user_id = %(user)s",
+            """
+            INSERT INTO views (id, user_id, name, icon, query, place, feed_key)
+            VALUES (%(id)s, %(user)s, %(word)s || ' view', 'star', %(word)s, 1, %(word)s::bytea)
+            """,
+            """
+            INSERT INTO saved_filters (id, user_id, page, name, query)
+            VALUES (%(id)s, %(user)s, 'sources', %(word)s || ' filter', 'q=' || %(word)s)
+            """,
+            """
+            INSERT INTO bulk_changes (id, user_id, created_at, action, value, source_ids)
+            VALUES (%(id)s, %(user)s, %(now)s, 'category', %(word)s, '{}')
+            """,
+            "INSERT INTO reading_options (user_id, time_zone) VALUES (%(user)s, %(word)s || ' zone')",
+            """
+            INSERT INTO read_undo (user_id, id, marked_at, article_count, read_until, kept_unread)
+            VALUES (%(user)s, %(id)s, %(now)s, 1, '{}', '{}')
+            """,
+            """
+            INSERT INTO rules (id, user_id, name, query, stars)
+            VALUES (%(id)s, %(user)s, %(word)s || ' rule', %(word)s, true)
+            """,
+            """
+            INSERT INTO rule_log (rule_id, article_id, user_id, applied_at, actions)
+            SELECT id, id, user_id, %(now)s, '{star}' FROM rules WHERE user_id = %(user)s
+            """,
+            """
+            INSERT INTO notification_targets (id, user_id, kind, url, secret)
+            VALUES (%(id)s, %(user)s, 'webhook', 'https://hooks.example/' || %(word)s, 'a secret')
+            """,
+            """
+            INSERT INTO notifications (target_id, article_id, user_id, rule_id, queued_at)
+            SELECT id, id, user_id, id, %(now)s FROM notification_targets WHERE user_id = %(user)s
             """,
             """
             INSERT INTO events (id, user_id, event_type, metadata, created_at)
@@ -159,6 +199,7 @@ async def test_an_export_has_all_rows_of_the_user_and_none_of_others(
     assert [one["name"] for one in told["profile.json"]["tokens"]] == ["apricot token"]
     assert [one["subject"] for one in told["profile.json"]["identities"]] == ["apricot"]
     assert len(told["profile.json"]["sessions"]) == 1
+    assert told["profile.json"]["settings"]["time_zone"] == "apricot zone"
     assert [(one["name"], one["category"], one["read_until"]) for one in told["subscriptions.json"]] == [
         ("apricot feed", "apricot", None)
     ]
@@ -170,6 +211,16 @@ async def test_an_export_has_all_rows_of_the_user_and_none_of_others(
     assert (article["title"], article["is_read"], article["starred_at"]) == (
         "apricot article", True, "2026-03-01T12:00:00Z",
     )  # fmt: skip
+    assert article["enclosures"] == [{"url": "https://apricot.example/1.mp3", "length": 5}]
+    assert (article["tags"], article["hidden_at"]) == (["apricot tag"], "2026-03-01T12:00:00Z")
+    assert [one["tags"] for one in told["subscriptions.json"]] == [["apricot tag"]]
+    assert [(one["name"], one["query"], one["has_feed"]) for one in told["views.json"]] == [
+        ("apricot view", "apricot", True)
+    ]
+    assert [(one["name"], one["query"], one["log"][0]["actions"]) for one in told["rules.json"]] == [
+        ("apricot rule", "apricot", ["star"])
+    ]
+    assert [one["url"] for one in told["notifications.json"]] == ["https://hooks.example/apricot"]
     assert [(one["content"], float(one["cost"])) for one in told["summaries.json"]] == [("apricot summary", 0.0123)]
     assert {"user_registered", "feed_added", "user_login"} == {one["event_type"] for one in told["events.json"]}
     assert [(one["url"], one["outcome"]) for one in told["imports.json"]] == [("apricot", "invalid")]
@@ -182,6 +233,7 @@ async def test_an_export_has_all_rows_of_the_user_and_none_of_others(
     assert b"bob@" not in everything
     assert PASSWORD.encode() not in everything
     assert b"argon2" not in everything
+    assert b"a secret" not in everything
 
 
 async def test_an_empty_export_has_valid_files(ada: Person) -> None:
@@ -237,7 +289,7 @@ async def test_no_connection_is_held_while_a_piece_is_sent(conninfo: str, ada: P
 async def test_for_head_no_row_is_read(ada: Person, database: Database) -> None:
     async with as_owner(database) as conn:
         await conn.execute("LOCK TABLE subscriptions, marks IN ACCESS EXCLUSIVE MODE")  # who reads them waits
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(300):
             answer = await ada.client.head("/account/export", headers=PAGE)
 
     assert answer.status_code == 200
@@ -297,3 +349,11 @@ async def tables_that_hold(database: Database, text: str) -> set[str]:
             if row and row[0]:
                 found.add(table)
     return found
+
+
+async def test_the_export_of_an_account_that_is_deleted_meanwhile_is_refused_before_it_begins(
+    database: Database, clock: MovableClock
+) -> None:
+    """The session was checked before the deletion."""
+    with pytest.raises(NotLoggedIn):
+        await anext(archive.export(database, UserId(new_id()), files={}, now=clock()))

@@ -2,7 +2,18 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.web.format import count, host, moment, since, until
+from headwater.feeds.types import Enclosure
+from headwater.web.format import (
+    count,
+    file_details,
+    file_name,
+    host,
+    media_kind,
+    moment,
+    since,
+    until,
+    youtube_video,
+)
 from tests.clock import START
 
 
@@ -33,3 +44,43 @@ def test_numbers_and_nouns_agree() -> None:
 def test_an_exact_time_and_a_host() -> None:
     assert moment(START) == "2026-03-01 12:00:00 UTC"
     assert host("https://www.example.com/a?b") == "example.com"
+
+
+def test_a_file_has_a_name_type_size_and_duration() -> None:
+    file = Enclosure("https://a.example/talk/1%20a.mp3?x=1", "audio/mpeg", 12_345_678, timedelta(minutes=62, seconds=3))
+
+    assert (file_name(file.url), file_details(file)) == ("1 a.mp3", "audio/mpeg · 12.3 MB · 1:02:03")
+    assert file_details(Enclosure(file.url, length=812, duration=timedelta(seconds=65))) == "812 bytes · 1:05"
+    assert (file_name("https://www.a.example/"), file_details(Enclosure(file.url))) == ("a.example", "")
+
+
+@pytest.mark.parametrize(
+    ("url", "type_", "kind"),
+    [
+        ("https://cdn.example/1.mp3?token=1", None, "audio"),
+        ("https://cdn.example/1", "audio/mpeg", "audio"),
+        ("https://cdn.example/1.MP4", None, "video"),
+        ("https://cdn.example/1", "video/webm", "video"),
+        ("https://cdn.example/1.mp3", "image/jpeg", ""),
+        ("https://cdn.example/1.pdf", None, ""),
+    ],
+)
+def test_files_that_a_browser_plays_are_recognised(url: str, type_: str | None, kind: str) -> None:
+    assert media_kind(Enclosure(url, type_)) == kind
+
+
+@pytest.mark.parametrize(
+    ("url", "video"),
+    [
+        ("https://www.youtube.com/watch?v=dQw4w9WgXcQ", "dQw4w9WgXcQ"),
+        ("https://youtube.com/watch?list=1&v=dQw4w9WgXcQ&t=3", "dQw4w9WgXcQ"),
+        ("https://youtu.be/dQw4w9WgXcQ?t=3", "dQw4w9WgXcQ"),
+        ("https://m.youtube.com/shorts/dQw4w9WgXcQ", "dQw4w9WgXcQ"),
+        ("https://www.youtube.com/@channel", ""),
+        ("https://www.youtube.com/watch?v=dQw4w9WgXcQ0", ""),
+        ("https://youtube.com.evil.example/watch?v=dQw4w9WgXcQ", ""),
+        ("https://example.com/watch?v=dQw4w9WgXcQ", ""),
+    ],
+)
+def test_videos_of_youtube_are_recognised(url: str, video: str) -> None:
+    assert youtube_video(url) == video

@@ -382,7 +382,7 @@ async def test_a_hostile_url_is_escaped(operator: Person, database: Database) ->
     shown = (await operator.open("/admin/frontier?q=%22%3E%3Cscript%3E&host=evil.example")).text
 
     assert "<script>alert" not in shown
-    assert shown.count("<script") == 2  # our own two
+    assert shown.count("<script") == shown.count('<script src="/')  # our own
 
 
 async def test_readers_and_moderators_are_refused(app: Litestar, operator: Person, database: Database) -> None:

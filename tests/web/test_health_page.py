@@ -14,7 +14,9 @@ from headwater.polling.types import FailureClass
 from headwater.sources.follow import disable, follow
 from headwater.sources.health.counter import Counter
 from headwater.sources.operate import create
-from headwater.sources.types import Changes, Source, SourceOverrides
+from headwater.sources.store import suggestions
+from headwater.sources.types import Changes, Source, SourceOverrides, Suggestion
+from tests.alerts.world import OWN_CLOCK
 from tests.app import create_app
 from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person
@@ -71,6 +73,10 @@ async def a_sick_zoo(database: Database) -> dict[str, Source]:
     return found
 
 
+def text_of(page: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", "", page).split())
+
+
 def numbers(page: str) -> dict[str, int]:
     found = re.findall(r'id="state-(\w+)" href="[^"]*"><b>([\d,]+)</b>', page)
     return {state: int(count.replace(",", "")) for state, count in found}
@@ -102,6 +108,48 @@ async def test_each_number_links_to_as_many_sources(operator: Person, database: 
     assert "in 3 hours" in page
 
 
+async def test_one_sentence_says_how_many_fail_and_how_many_need_a_person(operator: Person, database: Database) -> None:
+    zoo = await a_sick_zoo(database)
+    calm = text_of((await operator.open("/admin")).text)
+    async with database.as_system() as conn:
+        await disable(conn, zoo["Working"], "gone", START)
+        await conn.execute("UPDATE feed_state SET disabled_until = NULL WHERE source_id = %s", (zoo["Working"].id,))
+        found = [Suggestion(zoo["Failing"].id, "", "https://failing.example/new?key=opensesame", "The new one", 12)]
+        await suggestions.replace(conn, source_id=zoo["Failing"].id, suggestions=found, found_at=START)
+        await conn.execute(
+            "UPDATE sources SET enabled = false, moderation_status = 'pending' WHERE id = %s", (zoo["Site"].id,)
+        )
+
+    page = (await operator.open("/admin")).text
+    listed = (await operator.open("/admin/sources?attention=yes")).text
+
+    assert "2 of 6 sources failing, none needs you." in calm
+    assert "3 of 6 sources failing, 3 need you." in text_of(page)
+    assert page.index('class="lead"') < page.index('id="alerts"') < page.index('id="needs-title"') < page.index("Total")
+    assert "Auto-disabled, no retry scheduled: Gone" in page
+    assert f'hx-post="/admin/sources/{zoo["Working"].id}/enable"' in page
+    assert "New feed found: The new one" in page
+    assert "opensesame" not in page
+    assert "1 suggestion in review" in page
+    assert re.findall(r'id="source-([0-9a-f-]{36})"', listed) == [
+        str(zoo[name].id) for name in ("Failing", "Site", "Working")
+    ]
+
+
+async def test_sources_that_work_are_all_healthy(operator: Person, database: Database) -> None:
+    async with database.as_system() as conn:
+        wanted = Changes(name="Working", feed_url="https://working.example/feed")
+        await create(conn, wanted=wanted, actor=COMMAND_LINE, now=START)
+    pending = text_of((await operator.open("/admin")).text)
+    async with database.as_system() as conn:
+        await conn.execute("UPDATE feed_state SET last_polled_at = %s, last_succeeded_at = %s", (START, START))
+
+    page = text_of((await operator.open("/admin")).text)
+
+    assert "None of 1 source failing, none needs you." in pending
+    assert "All 1 source healthy, none needs you." in page
+
+
 async def test_disabled_feeds_are_listed_with_the_time_of_their_probe(operator: Person, database: Database) -> None:
     zoo = await a_sick_zoo(database)
 
@@ -125,7 +173,7 @@ async def test_a_period_is_plotted_and_ranked(
             """,
             {"id": zoo["Working"].id, "now": clock()},
         )
-    counter = Counter(database, clock)
+    counter = Counter(database, clock, OWN_CLOCK)
     while due := await counter.claim(1):
         await counter.work(due[0])
 
@@ -143,7 +191,7 @@ async def test_a_fragment_reloads_itself(operator: Person) -> None:
     now = await operator.part("/admin/health/now")
     past = await operator.part("/admin/health/past?period=7d")
 
-    assert 'hx-get="/admin/health/now" hx-trigger="every 10s"' in now.text
+    assert 'hx-get="/admin/health/now" hx-trigger="every 10s, sourceChanged from:body"' in now.text
     assert 'hx-get="/admin/health/past?period=7d" hx-trigger="every 60s"' in past.text
     assert "<html" not in now.text + past.text
 

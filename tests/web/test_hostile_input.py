@@ -15,7 +15,6 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlencode
-from uuid import UUID
 
 import psycopg
 import pytest
@@ -31,6 +30,7 @@ from headwater.accounts.types import Role
 from headwater.articles.store import records
 from headwater.articles.types import ListedEntry
 from headwater.asgi.csrf import FIELDS_MAX, FORM_BYTES
+from headwater.asgi.streams import StreamOptions
 from headwater.db import Connection, Database
 from headwater.frontier.store import queue
 from headwater.frontier.types import Origin, Submission
@@ -51,32 +51,20 @@ FEED = "https://news.example/feed.xml"  # which is this machine, where nobody an
 OPERATOR = "an-operators-token-0123456789"
 OPML = b"<opml version='2.0'><body><outline type='rss' text='x' xmlUrl='https://other.example/feed'/></body></opml>"
 PROGRAMS = ("/api/", "/admin/api/")
-NOBODYS = str(UUID(int=7))
-STEP = 1 if IS_SOAK else 3  # of what is tried; the next route begins with another
+NOBODYS = "00000000-0000-0000-0000-000000000007"
+STEP = 1 if IS_SOAK else 5  # of what is tried; the next route begins with another
 REACHED = 0.6  # of the requests with the right role must come further than the door
 
 HOSTILE = (
-    "\0",
-    "a\0b",
-    "\x1b[31m",
-    "\ufffe",
-    "\u202e",
-    "x" * 3_000,
-    "😀" * 300,
-    "' OR 1=1 --",
-    "{{7*7}}<script>",
-    "../../../etc/passwd",
-    "%00%",
-    "-1",
-    "1e999",
-    "9" * 25,
-    "²",
-    "infinity",
-    "https://x:99999999/",
-    f"https://{'a' * 300}.example/",
-    "[]",
-)
-HOSTILE_JSON = ("\ud800", None, 10**30, ["\0"], {"\0": "\0"})
+    "\0", "a\0b", "\x1b[31m", "\ufffe", "\u202e", "x" * 3_000, "😀" * 300, "' OR 1=1 --", "{{7*7}}<script>",
+    "../../../etc/passwd", "%00%", "-1", "1e999", "9" * 25, "²", "infinity",
+    "https://x:99999999/", f"https://{'a' * 300}.example/", "[]",
+)  # fmt: skip
+DEEP = json.loads("[" * 200 + "]" * 200)
+HOSTILE_JSON = (
+    "\ud800", None, True, -1, 10**30, 1e308, -1e308, float("nan"), float("inf"), ["\0"], {"\0": "\0"}, DEEP,
+    ["x"] * 5_000, [None], [{}], [10**30], {"x": DEEP}, {"url": 10**30},
+)  # fmt: skip
 FEW = ("\0", "x" * 3_000, "²")
 # Percent-encoded, as they come: bytes that are not UTF-8, half a surrogate pair, half an escape.
 RAW = ("%ff%fe", "%ed%a0%80", "%", "%zz")
@@ -93,6 +81,30 @@ USUAL = {
     "scopes": "read",
     "role": "reader",
 }
+
+
+# Path parameters that are not ids, and those whose name means something else at some paths. A new one needs a line here
+# or in `fill`.
+NAMED = {
+    "domain": "spam.example", "month": "2026-03", "action": "star", "scheme": "topic", "code": "x", "revision": "1",
+    "file_path": "headwater.css", "page_path": "reading", "source_action": "refresh",
+}  # fmt: skip
+SAME_NAME = (
+    ("/api/v1/rules/", "rule_id", "reader_rule_id"),
+    ("/view-feeds/", "secret", "view_secret"),
+    ("/channel-feeds/", "secret", "channel_secret"),
+    ("/admin/sources/", "action", "source_action"),
+)
+STORY = """
+    WITH made AS (
+        INSERT INTO stories (id, title, first_at, last_at, article_count, source_count)
+        VALUES ('00000000-0000-0000-0000-0000000000ab', 'A story', %(now)s, %(now)s, 1, 1)
+        RETURNING id
+    )
+    INSERT INTO article_state (article_id, story_id)
+    SELECT articles.id, made.id FROM articles, made
+    ON CONFLICT (article_id) DO UPDATE SET story_id = excluded.story_id
+"""
 
 
 class RolledBack(Database):
@@ -154,6 +166,9 @@ class Route:
         return list(getattr(kind, "model_fields", {})) or ["x"]
 
     def at(self, values: Mapping[str, str]) -> str:
+        for beginning, name, meant in SAME_NAME:
+            if self.path.startswith(beginning):
+                values = {**values, name: values[meant]}
         return re.sub(r"\{(\w+):\w+\}", lambda found: quote(values.get(found[1], NOBODYS), safe=""), self.path)
 
 
@@ -210,7 +225,7 @@ async def world(server_conninfo: str, template: str) -> AsyncIterator[World]:
     clock = MovableClock()
     async with new_database(server_conninfo, template) as name, inspectors() as make_inspector:
         conninfo = make_conninfo(server_conninfo, dbname=name)
-        async with Database(conninfo, pool_size=5, wait=timedelta(seconds=5)) as database:
+        async with Database(conninfo, pool_size=5, wait=timedelta(minutes=1)) as database:
             app = create_app(database, clock, web=WebOptions(inspector=make_inspector(database, clock)))
             ids, people = await fill(app, database)
             sessions, tokens = await let_in(app, database, clock, people)
@@ -218,7 +233,8 @@ async def world(server_conninfo: str, template: str) -> AsyncIterator[World]:
         await conn.execute("SET ROLE headwater_app")
         rolled_back = RolledBack(conn)
         options = WebOptions(inspector=make_inspector(rolled_back, clock))
-        attacked = create_app(rolled_back, clock, SecretStr(OPERATOR), options)
+        ending = StreamOptions(longest=timedelta(0))  # a stream ends when it has sent what there is
+        attacked = create_app(rolled_back, clock, SecretStr(OPERATOR), options, streams=ending)
         async with visit(attacked, "http://127.0.0.1:8000") as client:
             yield World(attacked, conn, client, ids, sessions, tokens)
         await conn.close()
@@ -237,30 +253,59 @@ async def fill(app: Litestar, database: Database) -> tuple[dict[str, str], list[
         for email in people[1:]:
             async with a_person(app) as other:
                 await other.register(email)
+        view_secret, channel_secret = await fill_pages(ada)
         async with database.as_system() as conn:
             source = await sources.find_by_url(conn, url=FEED)
             await records.keep(conn, seen_at=START, listed=[ListedEntry(source.id, an_article())])
             (queued,) = await queue.submit(conn, submissions=[Submission(FEED, Origin.FEED, source.id)], now=START)
             await conn.execute("UPDATE users SET role = 'moderator' WHERE email = 'mo@example.com'")
+            await conn.execute(STORY, {"now": START})
             found = await conn.execute(
                 """
                 SELECT (SELECT id FROM sessions LIMIT 1), (SELECT id FROM api_tokens),
                     (SELECT id FROM subscriptions WHERE name = 'Example'), (SELECT id FROM articles),
-                    (SELECT id FROM users WHERE email = 'rae@example.com')
+                    (SELECT id FROM users WHERE email = 'rae@example.com'), (SELECT id FROM views),
+                    (SELECT id FROM rules), (SELECT id FROM classification_rules), (SELECT id FROM channels),
+                    (SELECT id FROM notification_targets), (SELECT id FROM stories)
                 """
             )
             row = await found.fetchone()
     assert row is not None
-    names = ("session_id", "token_id", "feed_id", "article_id", "person_id")
+    names = (
+        "session_id", "token_id", "feed_id", "article_id", "person_id", "view_id", "reader_rule_id", "rule_id",
+        "channel_id", "target_id", "story_id",
+    )  # fmt: skip
     ids = {name: str(value) for name, value in zip(names, row, strict=True)}
     location = brought.headers.get("location", "")
     more = {
         "source_id": str(source.id),
         "url_id": str(queued.id),
         "import_id": location.rpartition("/")[2],
-        "domain": "spam.example",
+        "view_secret": view_secret,
+        "channel_secret": channel_secret,
     }
-    return {**ids, **more, "deed": "star", "file_path": "headwater.css"}, people
+    return {**ids, **more, **NAMED}, people
+
+
+async def fill_pages(ada: Person) -> tuple[str, str]:
+    """A view and a channel, each with a feed, rules and a webhook. Returns the secrets of both feeds."""
+    await ada.submit("/rules", query="otter", star="yes")
+    await ada.submit("/notifications/webhook", url="https://hooks.example/in")
+    saved = await ada.submit("/views", name="Otters", query="otter")
+    view = await ada.submit(f"/views/{saved.headers['location'].rpartition('=')[2]}/feed")
+    await ada.open("/admin/rules")
+    await ada.send("POST", "/admin/rules", name="Sport", gives="topic:sport", keywords="match")
+    await ada.send("POST", "/admin/channels", name="news", query="*", destination="none")
+    found = re.search(r"/admin/channels/([0-9a-f-]{36})", (await ada.open("/admin/channels")).text)
+    assert found is not None
+    channel = await ada.send("POST", f"/admin/channels/{found[1]}/feed")
+    return secret_of(view), secret_of(channel)
+
+
+def secret_of(page: Response) -> str:
+    found = re.search(r"-feeds/([\w-]+)/", page.text)
+    assert found is not None, page.text
+    return found[1]
 
 
 async def let_in(
@@ -342,9 +387,17 @@ def odd_bodies(route: Route) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "many fields", {"content": b"a&" * (FIELDS_MAX + 1), "headers": form}
     yield "bytes that are no text", {"content": f"{name}=".encode() + b"\xff\xfe\0", "headers": form}
     yield "too much", {"content": b"a" * (FORM_BYTES + 1), "headers": form}
-    jsons = (b"[" * 20_000, b"\xff", b"null", b"[]", b'"x"', b"", b'{"x": NaN}', b'{"' + b"a" * 9_000 + b'": 1}')
+    jsons = (
+        b"[" * 20_000, b"\xff", b"null", b"[]", b'"x"', b"", b'{"x": NaN}', b'{"' + b"a" * 9_000 + b'": 1}',
+        b'{"%s": "x", "%s": null}' % (name.encode(), name.encode()), b'{"%s": 1e99999}' % name.encode(),
+        b'{"%s": %s}' % (name.encode(), b"9" * 5_000), b'{"%s": "\\ud800"}' % name.encode(),
+        b'{"%s": %s1%s}' % (name.encode(), b'{"x":' * 5_000, b"}" * 5_000), b"\xef\xbb\xbf{}", "{}".encode("utf-16"),
+    )  # fmt: skip
     for body in jsons if route.is_api else jsons[:2]:
         yield f"JSON {body[:10]!r}", {"content": body, "headers": {"Content-Type": "application/json"}}
+    for kind in ("application/json", "text/plain", "application/xml", "multipart/form-data", "", "application/gzip"):
+        yield f"a form as {kind}", {"content": f"{name}=x&{name}[]=y&{name}[a]=z", "headers": {"Content-Type": kind}}
+    yield "a form with arrays", {"content": f"{name}[]=x&{name}[0][b]=y&{name}=z&{name}=", "headers": form}
     yield "no length", {"content": b"x", "headers": {"Content-Length": "one"}}
     yield "an odd type", {"content": b"x", "headers": {"Content-Type": "a/b; charset=klingon; boundary=é".encode()}}
 

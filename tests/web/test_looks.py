@@ -34,6 +34,8 @@ WRITTEN_BY_TEMPLATES = {  # states, as {{ … }}
     *(*SourceState, *SUCCESSES, *(group.name.lower() for group in FailureGroup)),
     *("fetching", "fetched", "failed", "dead", "spider", "both"),  # of URLs and of sources
     *("critical", "warning"),  # of incidents
+    *("normal", "saving", "reached"),  # of the budget
+    *("active", "paused", "replaying"),  # of channels
 }
 WRITTEN_BY_HTMX = {"htmx-request", "htmx-indicator"}
 

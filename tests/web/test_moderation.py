@@ -125,7 +125,7 @@ async def test_a_line_has_what_a_decision_needs(mo: Person, desk: Desk) -> None:
         "Good News",
         feed.url,
         "ada@example.com",
-        "karma 0, 0 approved, 0 rejected",
+        "reputation 0, 0 approved, 0 rejected",
         "2 articles",
         "The harbour opens",
         "Bold &amp; brave",
@@ -145,7 +145,7 @@ async def test_approving_replaces_the_line(mo: Person, desk: Desk) -> None:
 
     assert said.status_code == 200
     assert "is approved" in said.text
-    assert "now has 1 karma" in said.text
+    assert "now has a reputation of 1" in said.text
     assert 'hx-swap-oob="true">0<' in said.text
     assert await desk.status() == [("approved", None)]
     assert await desk.karma() == 1
@@ -265,11 +265,13 @@ async def test_auto_approved_suggestions_can_be_confirmed_or_rejected(mo: Person
     assert await desk.karma() == 10
 
 
-async def test_a_moderator_reaches_only_moderation(mo: Person) -> None:
+async def test_a_moderator_reaches_suggestions_and_labels_only(mo: Person) -> None:
     page = (await mo.open("/admin/moderation")).text
 
     tabs = re.search(r'<nav class="tabs".*?</nav>', page, re.DOTALL)
     assert tabs is not None
-    assert re.findall(r'href="([^"]+)"', tabs[0]) == ["/admin/moderation"]
+    assert re.findall(r'href="([^"]+)"', tabs[0]) == [
+        "/admin/moderation", "/admin/labels", "/admin/rules", "/admin/stories", "/admin/channels",
+    ]  # fmt: skip
     for path in ("/admin/people", "/admin/audit", "/admin/settings"):
         assert (await mo.open(path)).status_code == 403

@@ -402,7 +402,7 @@ def told(lines: Sequence[OpmlLine]) -> set[tuple[str, str, str]]:
 
 async def test_an_export_can_be_imported_with_its_categories(app: Litestar, ada: Person) -> None:
     mine = [
-        OpmlLine('Dä <i>ly</i> & "co"', "https://daily.example/feed?a=1&b=2", "News / Tech"),
+        OpmlLine('Dä <i>ly</i> & "co"', "https://daily.example/feed?a=1&b=2", "News/Tech"),
         OpmlLine("Weekly", "https://weekly.example/feed"),
     ]  # fmt: skip
     await upload(ada, write_opml("x", mine, START))

@@ -1,12 +1,21 @@
 """Coordinates of plots."""
 
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from headwater.ai.report import MonthReport
+from headwater.ai.types import Budget, UsageLine
 from headwater.polling.types import FailureClass
 from headwater.sources.health.types import Bar, FailureGroup, Period, PollEvent, failure_group
-from headwater.web.plots import failures_over_time, poll_strip, start_of, uptime_over_time, whole_period
+from headwater.web.plots import (
+    costs_over_time,
+    failures_over_time,
+    poll_strip,
+    start_of,
+    uptime_over_time,
+    whole_period,
+)
 from tests.clock import START
 
 HOUR = timedelta(hours=1)
@@ -22,6 +31,22 @@ def test_every_class_of_failure_has_a_group() -> None:
     assert others == {FailureClass.SSRF_BLOCKED, FailureClass.UNEXPECTED}
     assert failure_group("polled") is failure_group("not_modified") is None
     assert failure_group("of tomorrow") is FailureGroup.OTHER
+
+
+def test_the_cost_of_a_month_has_a_column_for_each_of_its_days_so_far() -> None:
+    lines = [
+        UsageLine(date(2026, 2, 1), "tagging", "m", 3, 0, 0, 0, 1_000_000),
+        UsageLine(date(2026, 2, 3), "tagging", "m", 1, 0, 0, 0, 4_000_000),
+    ]
+    report = MonthReport(Budget(date(2026, 2, 1), 9, 5_000_000, 0), lines, datetime(2026, 2, 4, 1, tzinfo=UTC))
+
+    plot = costs_over_time(report)
+
+    assert (plot.most, plot.last) == (4_000_000, date(2026, 2, 28))
+    assert [(part.y, part.height) for part in plot.parts] == [(75, 25), (0, 100)]
+    assert [target.x for target in plot.targets] == [round(100 / 28 * number, 2) for number in range(4)]
+    assert plot.targets[0].label == "Sun 01 Feb: $1.00, 3 requests"
+    assert plot.targets[1].label == "Mon 02 Feb: $0.00, 0 requests"
 
 
 @pytest.mark.parametrize("period", Period)

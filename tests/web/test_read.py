@@ -14,6 +14,7 @@ from headwater.articles.store import content, records
 from headwater.articles.types import Extracted, ListedEntry, NewContent
 from headwater.asgi.handlers import encode_cursor
 from headwater.db import Database
+from headwater.library import search
 from headwater.sources.store import sources
 from headwater.types import ArticleId, PageCursor
 from headwater.urls import url_key
@@ -74,7 +75,8 @@ def shown(page: str) -> list[str]:
 
 
 def ids(page: str) -> dict[str, str]:
-    return {title: article for article, title in re.findall(r'/articles/([0-9a-f-]+)" data-open>([^<]+)<', page)}
+    found = re.findall(r'/articles/([0-9a-f-]+)(?:\?[^"]*)?" data-open>([^<]+)<', page)
+    return {title: article for article, title in found}
 
 
 async def test_the_newest_unread_come_first(ada: Person) -> None:
@@ -147,7 +149,7 @@ async def test_a_line_marks_itself_and_all_above_it_read(ada: Person) -> None:
     response = await ada.send("POST", "/read/all", **places[1])
 
     assert response.status_code == 204
-    assert response.headers["hx-refresh"] == "true"
+    assert response.headers["hx-redirect"].startswith("/read?shelf=unread&marked=")
     assert shown((await ada.open("/read")).text) == ["Story 1"]
 
 
@@ -161,7 +163,12 @@ async def test_marking_does_not_redirect_to_other_sites(ada: Person) -> None:
 
 @pytest.mark.parametrize(
     ("words", "found"),
-    [("otter", ["Story 2"]), ("story", ["Story 3", "Story 2", "Story 1"]), ("whale", []), ("'\"%\\ &|!", [])],
+    [
+        ("otter", ["Story 2"]),
+        ("story", ["Story 3", "Story 2", "Story 1"]),
+        ("whale", []),
+        ("'%\\ &|! otter", ["Story 2"]),
+    ],
     ids=["stemmed", "title", "none", "odd"],
 )
 async def test_articles_are_found_by_their_words(ada: Person, words: str, found: list[str]) -> None:
@@ -169,6 +176,19 @@ async def test_articles_are_found_by_their_words(ada: Person, words: str, found:
 
     assert page.status_code == 200
     assert shown(page.text) == found
+
+
+@pytest.mark.parametrize("step", [search.STEP, 1], ids=["newest", "index"])
+async def test_an_excluded_word_excludes_articles_that_have_it_in_their_text_only(
+    ada: Person, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "STEP", step)
+    for article in ids((await ada.open("/read?shelf=all")).text).values():
+        await ada.send("POST", f"/articles/{article}/star")
+
+    for shelf in ("all", "starred"):
+        found = (await ada.open("/read", params={"shelf": shelf, "q": "story -otter"})).text
+        assert sorted(shown(found)) == ["Story 1", "Story 3"]
 
 
 async def test_the_search_can_be_of_a_feed_a_period_or_the_stars(ada: Person, clock: MovableClock) -> None:

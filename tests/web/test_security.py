@@ -125,6 +125,19 @@ async def test_copied_cookies_are_refused_after_a_logout(app: Litestar, person: 
 
 # One row of each table that belongs to a person. A new table needs a line here.
 ROWS = {
+    "reading_options": "INSERT INTO reading_options (user_id) VALUES (%(user)s)",
+    "read_undo": """
+        INSERT INTO read_undo (user_id, id, marked_at, article_count, read_until, kept_unread)
+        VALUES (%(user)s, gen_random_uuid(), now(), 1, '{}', '{}')
+        """,
+    "bulk_changes": """
+        INSERT INTO bulk_changes (id, user_id, created_at, action, value, source_ids)
+        VALUES (gen_random_uuid(), %(user)s, now(), 'enable', '', '{}')
+        """,
+    "saved_filters": """
+        INSERT INTO saved_filters (id, user_id, page, name, query)
+        VALUES (gen_random_uuid(), %(user)s, 'sources', 'x', 'x')
+        """,
     "outgoing_mail": """
         INSERT INTO outgoing_mail (id, kind, email, email_key, user_id, site, queued_at, ready_at)
         VALUES (gen_random_uuid(), 'reset', 'a@example.com', 'a@example.com', %(user)s, '', now(), now())
@@ -173,6 +186,24 @@ ROWS = {
     "import_lines": """
         INSERT INTO import_lines (id, user_id, import_id, number, name, url, category)
         SELECT gen_random_uuid(), user_id, id, 1, 'x', 'https://x.example/', '' FROM imports WHERE user_id = %(user)s
+        """,
+    "views": """
+        INSERT INTO views (id, user_id, name, icon, query, place)
+        VALUES (gen_random_uuid(), %(user)s, 'x', 'star', 'x', 1)
+        """,
+    "rules": """
+        INSERT INTO rules (id, user_id, name, query, stars) VALUES (gen_random_uuid(), %(user)s, 'x', 'x', true)
+        """,
+    "rule_log": """
+        INSERT INTO rule_log (rule_id, article_id, user_id, applied_at, actions)
+        SELECT id, gen_random_uuid(), user_id, now(), '{star}' FROM rules WHERE user_id = %(user)s
+        """,
+    "notification_targets": """
+        INSERT INTO notification_targets (id, user_id, kind) VALUES (gen_random_uuid(), %(user)s, 'email')
+        """,
+    "notifications": """
+        INSERT INTO notifications (target_id, article_id, user_id, rule_id, queued_at)
+        SELECT id, gen_random_uuid(), user_id, id, now() FROM notification_targets WHERE user_id = %(user)s
         """,
     "analytics_consents": "INSERT INTO analytics_consents (user_id, given_at) VALUES (%(user)s, now())",
     "analytics_refusals": "INSERT INTO analytics_refusals (user_id, refused_at) VALUES (%(user)s, now())",

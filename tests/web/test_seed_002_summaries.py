@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ import pytest
 from httpx import Response
 from litestar import Litestar
 
+from headwater.ai.types import AiOptions
 from headwater.articles.store import records
 from headwater.articles.types import ListedEntry
 from headwater.db import Database
@@ -21,10 +23,10 @@ from headwater.library.summaries.types import SummaryOptions
 from headwater.library.summaries.writer import SummaryWriter
 from headwater.types import SourceId, UserId
 from headwater.web import WebOptions
+from tests.ai.service import Reply, Service, a_service, completion, refusal
 from tests.app import create_app
 from tests.builders import an_article
 from tests.clock import START, MovableClock
-from tests.library.summaries.service import Reply, Service, a_service, completion, refusal
 from tests.owner import as_owner
 from tests.web.visitor import Person, a_person
 
@@ -49,7 +51,7 @@ async def service() -> AsyncIterator[Service]:
 
 @pytest.fixture
 def options(service: Service) -> SummaryOptions:
-    return SummaryOptions(api_key=KEY, base_url=service.url, retry_after=timedelta(milliseconds=1))
+    return SummaryOptions(AiOptions(api_key=KEY, base_url=service.url), retry_after=timedelta(milliseconds=1))
 
 
 @pytest.fixture
@@ -217,7 +219,7 @@ async def test_the_request_to_the_model_follows_the_specification(
     assert request["temperature"] == 0.3
     assert SummaryOptions().timeout == timedelta(seconds=60)
     assert SummaryOptions().retry_after == timedelta(seconds=2)
-    assert SummaryOptions().base_url == "https://openrouter.ai/api/v1"
+    assert SummaryOptions().ai.base_url == "https://openrouter.ai/api/v1"
     assert service.keys == [f"Bearer {KEY}"]
     prompt = request["messages"][0]["content"]
     assert prompt.startswith("Generate a concise summary of the following articles published in the last 24 hours.")
@@ -322,7 +324,7 @@ async def test_a_failure_is_retried_once(ada: Person, database: Database, servic
         (Reply(402, refusal(402)), 503, UNAVAILABLE),
         (Reply(200, refusal(502)), 503, UNAVAILABLE),
         (Reply(400, refusal(400)), 500, FAILED),
-        (Reply(404, refusal(404)), 500, FAILED),
+        (Reply(404, refusal(404)), 503, UNAVAILABLE),  # no such model: it fails for all
         (Reply(200, "<html>hello"), 500, FAILED),
         (Reply(200, {"odd": True}), 500, FAILED),
         (Reply(200, completion("")), 500, FAILED),
@@ -365,7 +367,7 @@ async def test_a_service_that_hangs_is_503(
 
 
 async def test_an_unreachable_service_is_503(database: Database, clock: MovableClock, options: SummaryOptions) -> None:
-    app = an_app(database, clock, replace(options, base_url="http://127.0.0.1:9/api/v1"))
+    app = an_app(database, clock, replace(options, ai=replace(options.ai, base_url="http://127.0.0.1:9/api/v1")))
     async with a_person(app) as ada:
         await ada.register()
         await with_news(ada, database)
@@ -632,7 +634,7 @@ async def test_row_level_security_protects_rows_of_other_users(ada: Person, app:
 async def test_without_a_key_the_summary_is_local_and_says_so(
     database: Database, clock: MovableClock, service: Service, options: SummaryOptions
 ) -> None:
-    async with a_person(an_app(database, clock, replace(options, api_key=None))) as ada:
+    async with a_person(an_app(database, clock, replace(options, ai=AiOptions()))) as ada:
         await ada.register()
         await follow(ada)
         text = (
@@ -651,6 +653,36 @@ async def test_without_a_key_the_summary_is_local_and_says_so(
     assert await rows(database, "SELECT metadata FROM events WHERE event_type = 'summary_generated'") == [
         ({"article_count": 1},)
     ]
+
+
+# The monthly budget.
+
+
+async def test_at_the_ceiling_of_the_budget_the_summary_is_local_and_says_why(
+    database: Database, clock: MovableClock, service: Service, options: SummaryOptions
+) -> None:
+    spent = replace(options, ai=replace(options.ai, monthly_budget=Decimal("0.000001")))
+    async with a_person(an_app(database, clock, spent)) as ada:
+        await ada.register()
+        await with_news(ada, database)
+        part = await ada.send("POST", "/summaries")
+
+    assert part.status_code == 200
+    assert "because the monthly budget for language models is used up" in part.text
+    assert service.requests == []
+    assert await rows(database, "SELECT status, cost FROM summaries") == [("ready", None)]
+
+
+async def test_a_summary_and_its_retry_count_against_the_budget(
+    ada: Person, database: Database, service: Service
+) -> None:
+    await with_news(ada, database)
+    service.replies = [Reply(body=completion("", cost=0.002)), Reply(body=completion(cost=0.003))]
+
+    await ada.send("POST", "/summaries")
+
+    statement = "SELECT purpose, model, requests, failures, cost_micros FROM ai_usage_tracking"
+    assert await rows(database, statement) == [("summary", "openai/gpt-4o-mini", 2, 1, 5000)]
 
 
 # The key.

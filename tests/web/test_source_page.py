@@ -16,7 +16,7 @@ from headwater.db import Database
 from headwater.hosts.turns import Turns
 from headwater.net import Client
 from headwater.sandbox import Sandbox
-from headwater.sources.operate import create
+from headwater.sources.operate import change, create
 from headwater.sources.store import sources, suggestions
 from headwater.sources.trial import Trials
 from headwater.sources.types import Changes, IngestionMode, Source, Suggestion
@@ -109,14 +109,15 @@ async def test_the_list_is_paged_by_name(operator: Person, database: Database) -
             await create(conn, wanted=wanted, actor=COMMAND_LINE, now=START)
 
     first = (await operator.open("/admin/sources")).text
-    onward = re.search(r'href="(/admin/sources\?[^"]*after=[^"]*)">Next page', first)
+    onward = re.search(r'hx-get="(/admin/sources/rows\?[^"]*after=[^"]*)"', first)
     assert onward
-    second = (await operator.open(onward[1].replace("&amp;", "&"))).text
+    second = (await operator.part(unescape(onward[1]))).text
 
     seen = re.findall(r'id="source-([0-9a-f-]{36})"', first + second)
     assert len(seen) == len(set(seen)) == PER_PAGE + 3
-    assert "Next page" not in second
-    assert "First page" in second
+    assert "Show more" not in second
+    assert "<html" not in second
+    assert f"{PER_PAGE + 3} sources" in first
 
 
 @pytest.mark.parametrize(
@@ -307,21 +308,6 @@ async def test_errors_are_reset_and_a_poll_is_requested(
     assert [one[0] for one in await actions(database)][1:] == [AuditAction.SOURCE_RESET, AuditAction.SOURCE_REFRESHED]
 
 
-async def test_all_sources_disabled_for_one_reason_are_enabled_at_once(operator: Person, database: Database) -> None:
-    found = [await a_source(database, f"https://{n}.example/feed", f"Feed {n}") for n in range(3)]
-    for source, reason in zip(found, ("not_found", "not_found", "gone"), strict=True):
-        await operator.send("POST", f"/admin/sources/{source.id}/disable", reason=reason)
-
-    careless = await operator.send("POST", "/admin/sources/enable", reason="not_found")
-    enabled = await operator.send("POST", "/admin/sources/enable", status="auto_disabled", reason="not_found")
-
-    assert (careless.status_code, "Choose a status first" in careless.text) == (400, True)
-    assert "2 sources enabled." in enabled.text
-    assert [(await state_of(database, one))[0] for one in found] == ["pending", "pending", "auto_disabled"]
-    last = await operator.send("POST", "/admin/sources/enable", status="auto_disabled", reason="gone")
-    assert "1 source enabled." in last.text
-
-
 async def test_a_found_feed_is_adopted(operator: Person, database: Database) -> None:
     source = await a_source(database)
     elsewhere = "https://example.com/new.xml"
@@ -334,8 +320,21 @@ async def test_a_found_feed_is_adopted(operator: Person, database: Database) -> 
 
     assert "The &lt;new&gt; one" in page
     assert adopted.status_code == 200
+    assert "It is polled at once." in adopted.text
     assert (await reread(database, source)).feed_url == elsewhere
     assert "Possible new feed URLs" not in (await operator.open(f"/admin/sources/{source.id}")).text
+
+
+async def test_a_feed_that_is_adopted_for_a_disabled_source_is_not_called_polled(
+    operator: Person, database: Database
+) -> None:
+    source = await a_source(database)
+    async with database.as_system() as conn:
+        await change(conn, source, wanted=Changes(enabled=False), actor=COMMAND_LINE, now=START)
+
+    adopted = await operator.send("POST", f"/admin/sources/{source.id}/adopt", url="https://example.com/new.xml")
+
+    assert "Feed URL changed. It is not polled: the source is disabled." in adopted.text
 
 
 async def test_a_found_feed_with_a_secret_is_masked_and_adopted_unmasked(operator: Person, database: Database) -> None:
@@ -453,6 +452,9 @@ async def test_a_test_shows_the_result_of_a_poll_and_stores_nothing(database: Da
             await operator.send("PATCH", path, **daily)
             story = re.findall(r'<li><a href="([^"]+)"', found.text)[0]
             read = await operator.send("POST", f"{path}/test-page", url=story)
+            unsaved = await operator.send("POST", f"{path}/test-page", url=story, selectors="date=.nothing-either")
+            cleared = await operator.send("POST", f"{path}/test-page", url=story, selectors="")
+            invalid = await operator.send("POST", f"{path}/test-page", url=story, selectors="title=h1[")
             missing = await operator.send("POST", f"{path}/test-page", url=zoo.url("missing", "/"))
             forbidden = await operator.send("POST", f"{path}/test-page", url="file:///etc/passwd")
 
@@ -464,6 +466,10 @@ async def test_a_test_shows_the_result_of_a_poll_and_stores_nothing(database: Da
     assert "That is the class not_found." in lost.text
     assert "The selector for author found nothing." in read.text
     assert re.search(r'<th scope="row">title</th><td>[^<]+<span class="quiet">selector</span>', read.text)
+    assert "The selector for date found nothing." in unsaved.text
+    assert "The selector for author" not in unsaved.text
+    assert '<span class="quiet">selector</span>' not in cleared.text
+    assert (invalid.status_code, "is not a valid CSS selector" in invalid.text) == (400, True)
     assert "The server answered 404." in missing.text
     assert (forbidden.status_code, "only http and https" in forbidden.text) == (400, True)
     async with database.as_system() as conn:
@@ -519,9 +525,9 @@ async def test_sources_are_filtered_by_last_success_and_errors_and_sorted_by_it(
         return re.findall(r'<a id="source-[^"]+" href="[^"]+">([^<]+)</a>', page)
 
     assert await shown() == ["Fresh", "Never", "Older", "Stuck"]
-    assert await shown(order="last_fetched") == ["Fresh", "Stuck", "Older", "Never"]
+    assert await shown(sort="-success") == ["Fresh", "Stuck", "Older", "Never"]
     assert await shown(fetched="24h") == ["Older", "Stuck"]
     assert await shown(fetched="7d") == ["Older"]
-    assert await shown(errors="yes", order="last_fetched") == ["Stuck", "Older"]
-    assert await shown(fetched="odd", order="odd", after="odd:odd") == ["Fresh", "Never", "Older", "Stuck"]
-    assert await shown(order="last_fetched", after=f"{UUID(int=0)}:odd") == ["Fresh", "Stuck", "Older", "Never"]
+    assert await shown(errors="yes", sort="-success") == ["Stuck", "Older"]
+    assert await shown(fetched="odd", sort="odd", after="odd:odd") == ["Fresh", "Never", "Older", "Stuck"]
+    assert await shown(sort="-success", after=f"{UUID(int=0)}:odd") == ["Fresh", "Stuck", "Older", "Never"]

@@ -2,49 +2,92 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
-from litestar import Request, Router, get
+from jinja2 import pass_context
+from jinja2.runtime import Context
+from litestar import Request, Router
 from litestar.datastructures import CacheControlHeader
 from litestar.handlers import HTTPRouteHandler
 from litestar.plugins.jinja import JinjaTemplateEngine
-from litestar.static_files import create_static_files_router  # pyright: ignore[reportUnknownVariableType]
 from litestar.template.config import TemplateConfig
 from litestar.types import ASGIApp
 from markupsafe import Markup
 
 from headwater.accounts.access import Access
+from headwater.accounts.preferences.decide import zone_of
 from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import AccountOptions
+from headwater.alerts.types import AlertOptions
 from headwater.asgi.csrf import FIELD, CsrfMiddleware, require_csrf_token
-from headwater.asgi.handlers import provide
-from headwater.asgi.session import RequestLimiter, SessionMiddleware, require_role
+from headwater.asgi.handlers import preferences_of_request, provide
+from headwater.asgi.session import RequestLimiter, SessionMiddleware, limit_visitors, require_role
+from headwater.channels.types import DestinationLimits
 from headwater.db import Database
 from headwater.frontier.types import FrontierOptions
 from headwater.library.summaries.types import SummaryOptions
 from headwater.library.summaries.writer import SummaryWriter
+from headwater.net.mail import Mailer
 from headwater.polling.types import PollingOptions
 from headwater.sandbox import Sandbox
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.trial import Trials
 from headwater.types import Clock
 from headwater.urls import masked
+from headwater.web import channel_feeds, view_feeds
 from headwater.web import format as formats
-from headwater.web.routes import account, auth, dashboard, discover, feeds, opml, read
-from headwater.web.routes.admin import audit, frontier, health, moderation, people, popularity, settings, sources
+from headwater.web.assets import asset_url, send_asset
+from headwater.web.label_filters import label_text, label_url, made_by, read_url, tag_query, tag_url
+from headwater.web.manual import help_url
+from headwater.web.routes import (
+    account,
+    adding,
+    auth,
+    dashboard,
+    discover,
+    downloads,
+    feeds,
+    help_pages,
+    mutes,
+    notifications,
+    opml,
+    preferences,
+    read,
+    tags,
+    views,
+)
+from headwater.web.routes import rules as reader_rules
+from headwater.web.routes.admin import (
+    ai_usage,
+    audit,
+    bulk,
+    channels,
+    filters,
+    frontier,
+    health,
+    labels,
+    moderation,
+    palette,
+    people,
+    popularity,
+    rules,
+    settings,
+    sources,
+    stories,
+)
 from headwater.web.routes.admin.settings import SettingLine
 from headwater.web.routes.admin.sources import DEFAULT_POLLING
-from headwater.web.routes.read import line_cursor
+from headwater.web.routes.read import article_url, line_cursor
 
 _FOLDER = Path(__file__).parent
 # Every route handler of these modules is served.
 PAGES = (
-    auth, account, dashboard, feeds, opml, read, discover, health, sources, frontier, popularity, moderation, people,
-    audit, settings,
+    auth, account, preferences, dashboard, feeds, adding, opml, read, views, tags, discover, health, sources, bulk,
+    filters, frontier, popularity, moderation, labels, rules, reader_rules, mutes, notifications, stories, channels,
+    ai_usage, people, audit, settings, help_pages, palette, downloads,
 )  # fmt: skip
-_HTMX = (files("django_htmx") / "static" / "django_htmx" / "htmx-2.min.js").read_bytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +102,11 @@ class WebOptions:
     trials: Trials | None = None  # None: this server makes no outgoing requests
     inspector: Inspector | None = None
     quotas: Quotas = field(default_factory=Quotas)
+    destinations: DestinationLimits = field(default_factory=DestinationLimits)
     upload_sandbox: Sandbox | None = None  # None: files are parsed in a thread of this process
     settings: Sequence[SettingLine] = ()
+    alerts: AlertOptions = field(default_factory=AlertOptions)
+    mailer: Mailer | None = None  # None: no mail is sent
 
 
 def csrf_field(request: Request[Any, Any, Any]) -> Markup:
@@ -68,12 +114,23 @@ def csrf_field(request: Request[Any, Any, Any]) -> Markup:
     return Markup('<input type="hidden" name="{}" value="{}">').format(FIELD, request.state.csrf_token)
 
 
+@pass_context
+def _moment(context: Context, then: datetime) -> str:
+    """The exact time in the reader's time zone."""
+    request = context.get("request")
+    zone = preferences_of_request(request).time_zone if request else "UTC"
+    return formats.moment(then, zone_of(zone))
+
+
 def _configure(engine: JinjaTemplateEngine) -> None:
     engine.engine.trim_blocks = engine.engine.lstrip_blocks = True
     filters = cast("dict[str, Callable[..., str]]", engine.engine.filters)
     filters |= {filter_.__name__: filter_ for filter_ in formats.FILTERS}
-    filters |= {"masked": masked, "line_cursor": line_cursor}
-    cast("dict[str, Any]", engine.engine.globals)["csrf_field"] = csrf_field
+    filters |= {"masked": masked, "line_cursor": line_cursor, "article_url": article_url, "moment": _moment}
+    filters |= {filter_.__name__: filter_ for filter_ in (label_text, label_url, made_by, read_url, tag_query, tag_url)}
+    cast("dict[str, Any]", engine.engine.globals).update(
+        csrf_field=csrf_field, asset_url=asset_url, help_url=help_url, preferences_of=preferences_of_request
+    )
 
 
 templates = TemplateConfig(directory=_FOLDER / "templates", engine=JinjaTemplateEngine, engine_callback=_configure)
@@ -82,18 +139,19 @@ templates = TemplateConfig(directory=_FOLDER / "templates", engine=JinjaTemplate
 def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Router]:
     """All pages, with static files."""
     access = Access(database, clock, options.accounts, site=options.site)
-    limiter = RequestLimiter()
+    limiter, lookups = RequestLimiter(), RequestLimiter()  # for all routes together
 
     def with_session(app: ASGIApp) -> ASGIApp:
-        return SessionMiddleware(app, access, clock, limiter)
+        return SessionMiddleware(app, access, clock, limiter, lookups)
 
     def with_csrf(app: ASGIApp) -> ASGIApp:
         return CsrfMiddleware(app, access)
 
     values = provide(
         access=access, polling_options=options.polling, upload_sandbox=options.upload_sandbox, trials=options.trials,
-        setting_lines=options.settings, frontier_options=options.frontier,
-        summary_writer=SummaryWriter(database, clock, options.summaries),
+        setting_lines=options.settings, alert_options=options.alerts, mailer=options.mailer,
+        frontier_options=options.frontier,
+        summary_writer=SummaryWriter(database, clock, options.summaries), site=options.site,
     )  # fmt: skip
     found = [value for module in PAGES for value in vars(module).values() if isinstance(value, HTTPRouteHandler)]
     pages = Router(
@@ -106,14 +164,15 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
         cache_control=CacheControlHeader(no_store=True),
         include_in_schema=False,
     )
+    by_secret = [channel_feeds.channel_atom, channel_feeds.channel_json_feed, *view_feeds.ROUTES]
     return [
         pages,
-        create_static_files_router("/static", directories=[_FOLDER / "static"], include_in_schema=False),
-        Router("/vendor", route_handlers=[_htmx], include_in_schema=False),
+        Router(
+            "/",
+            route_handlers=by_secret,
+            middleware=[limit_visitors(limiter)],
+            dependencies=provide(site=options.site),
+            include_in_schema=False,
+        ),
+        Router("/", route_handlers=[send_asset], middleware=[limit_visitors(RequestLimiter())]),
     ]
-
-
-@get("/htmx.min.js", media_type="text/javascript", cache_control=CacheControlHeader(max_age=86_400, public=True))
-async def _htmx() -> bytes:
-    """Serve the htmx script from its package: no copy in this repository, no request to a CDN."""
-    return _HTMX

@@ -4,7 +4,7 @@ Seed 002 gives for each endpoint the message and the element; a route names them
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from litestar.exceptions import ValidationException
@@ -12,7 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response import Template
 
 from headwater import errors
-from headwater.asgi.errors import LOGIN, TIMED_OUT, status_of
+from headwater.asgi.errors import LOGIN, TIMED_OUT, retry_header, status_of
 from headwater.asgi.handlers import AnyRequest
 from headwater.observability.log import get_logger
 
@@ -34,8 +34,10 @@ def fragment(
 ) -> HTTPRouteHandler:
     """A route for htmx. `broken`: the message of a server error; `place`: the id of the element that shows errors."""
 
-    def respond(request: AnyRequest, status: int, template: str, **context: object) -> Template:
-        headers = {"Cache-Control": "no-store", **({"Location": LOGIN} if status == 401 else {})}
+    def respond(
+        request: AnyRequest, status: int, template: str, sent: Mapping[str, str] | None = None, **context: object
+    ) -> Template:
+        headers = {"Cache-Control": "no-store", **(sent or {})}
         if place:
             # A path parameter may contain anything; it must not change the CSS selector.
             plain = {name: _NOT_IN_IDS.sub("", str(value)) for name, value in request.path_params.items()}
@@ -49,7 +51,7 @@ def fragment(
             case errors.AlreadySubscribed():
                 return respond(request, 409, "feeds/form_errors.html", url_error=taken or str(error))
             case errors.NotLoggedIn():
-                return respond(request, 401, "refusal.html", message=LOGGED_OUT, login=True)
+                return respond(request, 401, "refusal.html", {"Location": LOGIN}, message=LOGGED_OUT, login=True)
             case ValidationException():
                 return respond(request, 400, "refusal.html", message="Invalid query parameters")
             case errors.Unavailable() if not isinstance(error, errors.AiUnavailable):
@@ -58,9 +60,9 @@ def fragment(
                 write = log.debug if is_outage else log.warning  # an outage is logged once, elsewhere
                 write("request refused", path=request.scope["path"], error=str(error))
                 status, message = (503, TIMED_OUT) if is_slow else (500, broken)
-                return respond(request, status, "refusal.html", message=message)
+                return respond(request, status, "refusal.html", retry_header(error), message=message)
             case errors.HeadwaterError():
-                return respond(request, status_of(error), "refusal.html", message=str(error))
+                return respond(request, status_of(error), "refusal.html", retry_header(error), message=str(error))
             case _:
                 log.error("request broke", path=request.scope["path"], exc_info=error)
                 return respond(request, 500, "refusal.html", message=broken)

@@ -3,12 +3,15 @@
 A plot is 100 by 100 units and stretched to its container; labels are HTML beside it.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from math import log10
+from datetime import date, datetime, timedelta
 
+from headwater.ai.report import MonthReport, month_after
+from headwater.channels.types import HourCount
 from headwater.sources.health.types import Bar, FailureGroup, Period, PollEvent, failure_group
+from headwater.web.format import count, dollars
 
 WIDTH = HEIGHT = 100.0
 GAP = 0.2  # of a column
@@ -31,11 +34,21 @@ class PlotPart:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Failures over time, stacked by type. `most` is the value at full height."""
+    """Numbers over time, stacked by kind. `most` is the value at full height."""
 
     parts: Sequence[PlotPart]
     most: int
     targets: Sequence[PlotPart]  # the full height of each column, for tooltips
+
+
+@dataclass(frozen=True, slots=True)
+class CostPlot:
+    """The cost of each day of a month up to its last day. `most` is the value at full height."""
+
+    parts: Sequence[PlotPart]
+    most: int
+    targets: Sequence[PlotPart]
+    last: date
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,42 @@ def failures_over_time(bars: Sequence[Bar], step: timedelta) -> Columns:
                 height = HEIGHT * count / most
                 y -= height
                 parts.append(_part(group.name.lower(), x + width * GAP / 2, y, width * (1 - GAP), height))
+    return Columns(parts, most, targets)
+
+
+def costs_over_time(report: MonthReport) -> CostPlot:
+    """A column for each day of the month; the dearest fills the height."""
+    first, days = report.budget.month, report.days
+    last = month_after(first) - timedelta(days=1)
+    most = max((one.total.cost_micros for one in days), default=0)
+    width = WIDTH / last.day
+    parts: list[PlotPart] = []
+    targets: list[PlotPart] = []
+    for number, one in enumerate(days):
+        x, total = number * width, one.total
+        label = f"{one.day:%a %d %b}: {dollars(total.cost_micros)}, {count(total.requests, 'request')}"
+        targets.append(_part("target", x, 0, width, HEIGHT, label))
+        if total.cost_micros:
+            height = HEIGHT * total.cost_micros / most
+            parts.append(_part("cost", x + width * GAP / 2, HEIGHT - height, width * (1 - GAP), height))
+    return CostPlot(parts, most, targets, last)
+
+
+def deliveries_over_time(hours: Sequence[HourCount], since: datetime, now: datetime) -> Columns:
+    """A column for each hour; the highest fills the height."""
+    known = {one.at: one.delivered for one in hours}
+    first = since.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    times = [first + timedelta(hours=number) for number in range(math.ceil((now - first) / timedelta(hours=1)))]
+    most = max((known.get(at, 0) for at in times), default=0)
+    width = WIDTH / max(len(times), 1)
+    parts: list[PlotPart] = []
+    targets: list[PlotPart] = []
+    for number, at in enumerate(times):
+        x, delivered = number * width, known.get(at, 0)
+        targets.append(_part("target", x, 0, width, HEIGHT, f"{at:%a %d %b %H:%M}: {delivered:,} delivered"))
+        if delivered:
+            height = HEIGHT * delivered / most
+            parts.append(_part("delivered", x + width * GAP / 2, HEIGHT - height, width * (1 - GAP), height))
     return Columns(parts, most, targets)
 
 
@@ -128,7 +177,7 @@ def _column_label(bar: Bar, step: timedelta) -> str:
 
 def _slowness(took_ms: int) -> float:
     """The duration on a logarithmic scale: 0 for 1 ms, 1 for 30 s."""
-    return min(log10(max(took_ms, 1)) / log10(SLOWEST_MS), 1.0)
+    return min(math.log10(max(took_ms, 1)) / math.log10(SLOWEST_MS), 1.0)
 
 
 def _part(kind: str, x: float, y: float, width: float, height: float, label: str = "") -> PlotPart:

@@ -50,7 +50,7 @@ async def change_password(call: Call, data: URLEncodedBody[AccountForm], access:
         tokens = await access.change_password(call.user, data.current_password, data.password, keep=call.request.auth)
     except HeadwaterError as error:
         return await _page(call, error=error, at="password")
-    notice = "Password changed. All other sessions are logged out and your API tokens are revoked."
+    notice = "Password changed. All other sessions are logged out, your API tokens and feed addresses are revoked."
     page = await _page(call, at="password", notice=notice)
     page.cookies = session_cookies(call.request, tokens, call.now) if tokens else []
     return page
@@ -116,7 +116,7 @@ async def delete_account(
         await access.delete_account(call.user, data.current_password, session=call.request.auth)
     except HeadwaterError as error:
         return await _page(call, error=error, at="delete")
-    return Redirect(LOGIN, status_code=303, cookies=session_cookies(call.request, None, call.now))
+    return Redirect(f"{LOGIN}?deleted=yes", status_code=303, cookies=session_cookies(call.request, None, call.now))
 
 
 async def _page(

@@ -13,13 +13,16 @@ from litestar.response import Redirect, Template
 from headwater.accounts.access import Access, AwaitsConfirmation, LoggedIn
 from headwater.accounts.external import ExternalAccounts
 from headwater.accounts.openid import OpenId, OpenIdAttempt
+from headwater.accounts.preferences import store as preferences
+from headwater.accounts.preferences.types import StartPage
 from headwater.accounts.store import sessions, users
 from headwater.asgi.errors import LOGIN, retry_header, status_of
 from headwater.asgi.handlers import AnyRequest, Call, CallContext
 from headwater.asgi.session import PUBLIC, is_secure, session_cookies, visitor_of
 from headwater.errors import HeadwaterError, Invalid, IssuerUnavailable, NotFound, NotLoggedIn
+from headwater.library.store import lists
+from headwater.types import UserId
 
-HOME = "/dashboard"
 ATTEMPT_COOKIE = "headwater_openid"
 ATTEMPT_LIFETIME = timedelta(minutes=10)
 
@@ -36,9 +39,9 @@ class AuthForm:
     token: str = ""
 
 
-@get("/", role=PUBLIC, sync_to_thread=False)
-def front(request: AnyRequest) -> Redirect:
-    return Redirect(HOME if request.user else LOGIN, status_code=303)
+@get("/", role=PUBLIC)
+async def front(call: Call) -> Redirect:
+    return Redirect(await _start_page(call, call.user.id) if call.user else LOGIN, status_code=303)
 
 
 @get("/privacy", role=PUBLIC, sync_to_thread=False)
@@ -49,7 +52,7 @@ def privacy(request: AnyRequest) -> Template:
 @get("/auth/register", role=PUBLIC)
 async def register_page(call: Call, access: NamedDependency[Access]) -> Template | Redirect:
     if call.user:
-        return Redirect(HOME, status_code=303)
+        return Redirect(await _start_page(call, call.user.id), status_code=303)
     context = await _first_account(call, access)
     return Template("auth/register.html", context={"form": AuthForm(), **context})
 
@@ -63,7 +66,7 @@ async def register(call: Call, data: URLEncodedBody[AuthForm], access: NamedDepe
         came = await access.register(data.email, data.password, visitor_of(call.request), code=data.setup_code)
     except HeadwaterError as error:
         return _form_with_error("auth/register.html", data, error, **await _first_account(call, access))
-    return _logged_in(call, came)
+    return await _logged_in(call, came)
 
 
 async def _first_account(call: CallContext, access: Access) -> dict[str, bool]:
@@ -73,14 +76,15 @@ async def _first_account(call: CallContext, access: Access) -> dict[str, bool]:
 
 
 @get("/auth/login", role=PUBLIC)
-async def login_page(call: Call) -> Template | Redirect:
-    """The login form; without any account, the form for the first."""
+async def login_page(call: Call, deleted: FromQuery[str] = "") -> Template | Redirect:
+    """The login form; without any account, the form for the first. `deleted`: an account was deleted just now."""
     if call.user:
-        return Redirect(HOME, status_code=303)
+        return Redirect(await _start_page(call, call.user.id), status_code=303)
+    notice = "Your account and your data are deleted." if deleted else ""
     async with call.database.as_system() as conn:
-        if not await users.has_any(conn):
+        if not deleted and not await users.has_any(conn):
             return Redirect("/auth/register", status_code=303)
-    return Template("auth/login.html", context={"form": AuthForm()})
+    return Template("auth/login.html", context={"form": AuthForm(), "notice": notice})
 
 
 @post("/auth/login", role=PUBLIC, status_code=200)
@@ -89,7 +93,7 @@ async def log_in(call: Call, data: URLEncodedBody[AuthForm], access: NamedDepend
         came = await access.log_in(data.email, data.password, visitor_of(call.request))
     except HeadwaterError as error:
         return _form_with_error("auth/login.html", data, error)
-    return _logged_in(call, came)
+    return await _logged_in(call, came)
 
 
 @post("/auth/logout", role=PUBLIC, status_code=303)
@@ -171,7 +175,7 @@ async def openid_callback(
         identity = await openid.identify(attempt, code=code, issuer=iss)
         visitor = visitor_of(call.request)
         user = await external_accounts.account_of(identity, may_be_first=not access.needs_setup_code(visitor))
-        response = _logged_in(call, await access.start_session(user, visitor, identity))
+        response = await _logged_in(call, await access.start_session(user, visitor, identity))
     except HeadwaterError as error:
         response = _form_with_error("auth/login.html", AuthForm(), error)
     response.cookies = [*response.cookies, _attempt_cookie(call.request, "")]
@@ -200,7 +204,17 @@ def _form_with_error(template: str, form: AuthForm, error: HeadwaterError, **con
     return Template(template, context=context, status_code=status, headers=retry_header(error))
 
 
-def _logged_in(call: CallContext, came: LoggedIn | AwaitsConfirmation) -> Template | Redirect:
+async def _logged_in(call: CallContext, came: LoggedIn | AwaitsConfirmation) -> Template | Redirect:
     if isinstance(came, AwaitsConfirmation):
         return Template("auth/check_mail.html", context={"email": came.email})
-    return Redirect(HOME, status_code=303, cookies=session_cookies(call.request, came.tokens, call.now))
+    cookies = session_cookies(call.request, came.tokens, call.now)
+    return Redirect(await _start_page(call, came.user.id), status_code=303, cookies=cookies)
+
+
+async def _start_page(call: CallContext, user_id: UserId) -> str:
+    """The page that the user chose; without a choice, what to read once there is something, else the feeds."""
+    async with call.database.as_user(user_id) as conn:
+        chosen = (await preferences.find(conn)).start_page
+        if chosen is StartPage.AUTO:
+            chosen = StartPage.UNREAD if await lists.has_articles(conn) else StartPage.DASHBOARD
+    return "/dashboard" if chosen is StartPage.DASHBOARD else f"/read?shelf={chosen}"

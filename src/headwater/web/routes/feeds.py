@@ -1,5 +1,5 @@
 """The user's feeds (seed 002): list, add, change and delete. A change responds with 204 and `refreshFeedList`, an event
-on which the list is loaded again with its filters."""
+on which the list is loaded again with its filters, and with `added`, the feed that it shows and confirms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from headwater.accounts.decide import Limit
 from headwater.accounts.quotas import HOUR, Quotas, spend
 from headwater.asgi.handlers import Call, CallContext
 from headwater.errors import FeedNotFound
-from headwater.library.decide import page_count
+from headwater.library.decide import check_tags, page_count
 from headwater.library.store import subscriptions
 from headwater.library.types import FEEDS_PER_PAGE, FeedPage, FeedsQuery, FeedStatus, Subscription
 from headwater.sources import operate
@@ -27,6 +27,7 @@ from headwater.web.errors import fragment
 from headwater.web.query import page_number, parse_id
 
 SEARCH_MAX = 255
+ADDED = "Headwater-Added"  # the header with the id of a new feed
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +37,31 @@ class FeedForm:
     name: str = ""
     url: str = ""
     category: str = ""
+    tags: str | None = None  # separated by commas; None keeps those it has
 
 
 @fragment(get, "/feeds", "Failed to load feeds")
 async def feeds(
     call: Call, search: FromQuery[str] = "", status: FromQuery[str] = "all", page: FromQuery[str] = "1",
-    editing: FromQuery[list[str] | None] = None, closing: FromQuery[str] = ""
+    editing: FromQuery[list[str] | None] = None, closing: FromQuery[str] = "",
+    added: FromQuery[list[str] | None] = None,
 ) -> Template:  # fmt: skip
-    """A page of the list, at most the last one. Lines that are being edited are not replaced."""
+    """A page of the list, at most the last one, or the one with the feed that was added. Lines that are being edited
+    are not replaced."""
     query = read_query(search, status, page)
+    added_id = parse_id(added[-1]) if added else None
     async with call.as_user() as conn:
+        new = await subscriptions.find(conn, subscription_id=added_id) if added_id else None
+        place = await subscriptions.find_position(conn, query=query, subscription_id=new.id) if new else None
+        query = query if place is None else replace(query, page=place // FEEDS_PER_PAGE + 1)
         total = await subscriptions.count_feeds(conn, query=query)
         pages = page_count(total, FEEDS_PER_PAGE)
         query = replace(query, page=min(query.page, max(pages, 1)))
         items = await subscriptions.list_feeds(conn, query=query, limit=FEEDS_PER_PAGE)
-        offers = await list_offered(conn, items)
+        offers = await list_offered(conn, items, call.now)
     found = FeedPage(items, query.page, pages, total)
     edited = {item.id for item in items if str(item.id) in set(editing or ()) - {closing}}
-    return call.page("feeds/list.html", found=found, query=query, offers=offers, editing=edited)
+    return call.page("feeds/list.html", found=found, query=query, offers=offers, editing=edited, added=new)
 
 
 @fragment(get, "/feeds/changed", "Failed to load feeds")
@@ -62,7 +70,7 @@ async def changed(call: Call, watched: FromQuery[list[str] | None] = None) -> Te
     seen = read_watched(watched or [])
     async with call.as_user() as conn:
         items = await subscriptions.list_items(conn, subscription_ids=list(seen))
-        offers = await list_offered(conn, items)
+        offers = await list_offered(conn, items, call.now)
     news = [item for item in items if offers.face_of(item) != seen[item.id]]
     if not news:
         return Response(None, status_code=204)
@@ -73,13 +81,7 @@ async def changed(call: Call, watched: FromQuery[list[str] | None] = None) -> Te
 @fragment(post, "/feeds", "Failed to add feed. Please try again.", place="feed-add-form-errors", status_code=204)
 async def add(call: Call, data: URLEncodedBody[FeedForm], quotas: NamedDependency[Quotas]) -> Response[None]:
     """Add a feed; it is polled at once."""
-    await _spend(call, "additions", quotas.additions_per_hour)
-    async with call.database.transaction() as conn:
-        await add_feed(
-            conn, user_id=call.user.id, name=data.name, url=data.url, category=data.category, now=call.now,
-            most=quotas.subscriptions,
-        )  # fmt: skip
-    return _changed()
+    return await subscribe(call, data, quotas)
 
 
 @fragment(get, "/feeds/{feed_id:str}/edit", "Failed to load feed")
@@ -108,9 +110,9 @@ async def remove(call: Call, feed_id: FromPath[str]) -> Response[None]:
 
 @fragment(post, "/feeds/{feed_id:str}/retry", "Failed to retry", place="feed-item-{feed_id}-errors", status_code=204)
 async def retry(call: Call, feed_id: FromPath[str], quotas: NamedDependency[Quotas]) -> Response[None]:
-    """Poll a feed at once, unless an operator disabled it or its site asks us to wait."""
+    """Poll a feed at once ("Retry" or "Refresh"), unless an operator disabled it or its site asks us to wait."""
     subscription = await _find(call, feed_id)
-    await _spend(call, "retries", quotas.retries_per_hour)
+    await spend_hourly(call, "retries", quotas.retries_per_hour)
     async with call.database.transaction() as conn:
         source = await sources.find_by_id(conn, source_id=subscription.source_id)
         await operate.retry(conn, source, actor=call.actor, now=call.now)
@@ -127,6 +129,17 @@ async def switch(
     before = await _find(call, feed_id)
     await _change(call, before, FeedForm(before.name, data.url, before.category or ""), quotas)
     return _changed()
+
+
+async def subscribe(call: CallContext, form: FeedForm, quotas: Quotas) -> Response[None]:
+    """Raises QuotaReached, InvalidFeed, AlreadySubscribed, TooManyFeeds."""
+    await spend_hourly(call, "additions", quotas.additions_per_hour)
+    async with call.database.transaction() as conn:
+        added = await add_feed(
+            conn, user_id=call.user.id, name=form.name, url=form.url, category=form.category, now=call.now,
+            most=quotas.subscriptions,
+        )  # fmt: skip
+    return Response(None, status_code=204, headers={"HX-Trigger": "refreshFeedList", ADDED: str(added.id)})
 
 
 def read_watched(watched: Sequence[str]) -> dict[UUID, str]:
@@ -149,19 +162,21 @@ def _changed() -> Response[None]:
     return Response(None, status_code=204, headers={"HX-Trigger": "refreshFeedList"})
 
 
-async def _spend(call: CallContext, what: str, most: int) -> None:
+async def spend_hourly(call: CallContext, what: str, most: int) -> None:
     """Raises QuotaReached."""
     await spend(call.database, user_id=call.user.id, what=what, limit=Limit(most, HOUR), now=call.now)
 
 
 async def _change(call: CallContext, before: Subscription, form: FeedForm, quotas: Quotas) -> None:
     if form.url.strip() != before.url:  # another feed, which is polled at once
-        await _spend(call, "additions", quotas.additions_per_hour)
+        await spend_hourly(call, "additions", quotas.additions_per_hour)
+    tags = before.tags if form.tags is None else check_tags(form.tags, most=quotas.tags)
     async with call.database.transaction() as conn:
         await change_feed(
             conn, user_id=call.user.id, before=before, name=form.name, url=form.url, category=form.category,
             now=call.now,
         )  # fmt: skip
+        await subscriptions.set_tags(conn, subscription_id=before.id, tags=tags)
     if form.url.strip() != before.url:
         await _leave(call, before.source_id)
 

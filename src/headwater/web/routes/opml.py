@@ -1,5 +1,6 @@
 """OPML import with a report of each line, and export: the feeds as OPML, all data of a user as a ZIP file."""
 
+from collections.abc import AsyncIterator
 from uuid import UUID
 
 from litestar import Response, get, post
@@ -99,12 +100,19 @@ async def _find(call: CallContext, import_id: UUID) -> Import:
 
 @get("/account/export")
 async def export_all(call: Call) -> Stream:
-    """All data as a ZIP file, written while it is sent."""
+    """All data as a ZIP file, written while it is sent. Raises NotLoggedIn."""
     pieces = ()
     if not is_head(call.request.scope):
         files = {"subscriptions.opml": await _opml(call)}
-        pieces = export(call.database, call.user.id, files=files, now=call.now)
+        rest = export(call.database, call.user.id, files=files, now=call.now)
+        pieces = _joined(await anext(rest), rest)  # what it raises is a response, and no broken file
     return Stream(pieces, media_type="application/zip", headers=_attachment(f"headwater-{call.now:%Y-%m-%d}.zip"))
+
+
+async def _joined(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in rest:
+        yield piece
 
 
 @get("/opml/export")

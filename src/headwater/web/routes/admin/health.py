@@ -8,19 +8,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
-from litestar import get
+from litestar import get, post
+from litestar.di import NamedDependency
 from litestar.params import FromQuery
 from litestar.response import Template
 
 from headwater.accounts.types import Role
 from headwater.alerts.store import incidents
+from headwater.alerts.types import MAIL, AlertOptions, Message
+from headwater.alerts.worker import send
 from headwater.asgi.handlers import Call
 from headwater.db import Connection
+from headwater.errors import Invalid
+from headwater.ids import new_id
+from headwater.net.mail import Mailer
 from headwater.polling.store import claims as feed_claims
 from headwater.sources.health.store import counts
 from headwater.sources.health.store import state as state_store
 from headwater.sources.health.types import Bar, FailureGroup, Period, Tally
+from headwater.sources.store import attention
 from headwater.types import SourceState
 from headwater.web.errors import fragment
 from headwater.web.plots import failures_over_time, start_of, uptime_over_time, whole_period
@@ -46,6 +54,10 @@ class Census:
         return [state for state, count in self.states.items() if count or state not in moderated]
 
     @property
+    def failing(self) -> int:
+        return self.states[SourceState.FAILING] + self.states[SourceState.AUTO_DISABLED]
+
+    @property
     def total(self) -> int:
         return sum(self.states.values())
 
@@ -54,7 +66,7 @@ class Census:
 async def health(call: Call, period: FromQuery[str] = "24h") -> Template:
     async with call.database.transaction() as conn:
         parts = {**await _now(conn, call.now), **await _past(conn, read_period(period), call.now)}
-        return call.page("admin/health.html", alerts=await incidents.read_board(conn, past=0), **parts)
+        return call.page("admin/health.html", **parts)
 
 
 @fragment(get, "/admin/health/now", "Failed to load statistics", role=Role.SUPER_ADMIN)
@@ -70,9 +82,30 @@ async def past(call: Call, period: FromQuery[str] = "24h") -> Template:
 
 
 @get("/admin/alerts", role=Role.SUPER_ADMIN)
-async def alerts(call: Call) -> Template:
+async def alerts(call: Call, alert_options: NamedDependency[AlertOptions]) -> Template:
+    """All alerts, and where they are sent. A webhook's path may be a secret: only its host is shown."""
     async with call.database.transaction() as conn:
-        return call.page("admin/alerts_page.html", alerts=await incidents.read_board(conn, past=PAST_ALERTS))
+        board = await incidents.read_board(conn, past=PAST_ALERTS)
+    webhook = urlsplit(alert_options.webhook_url or "")
+    return call.page(
+        "admin/alerts_page.html", alerts=board, recipients=alert_options.recipients,
+        webhook=f"{webhook.scheme}://{webhook.hostname}" if webhook.hostname else "",
+    )  # fmt: skip
+
+
+@fragment(post, "/admin/alerts/test", "The test alert could not be sent", place="said", role=Role.SUPER_ADMIN)
+async def test_alert(
+    call: Call, alert_options: NamedDependency[AlertOptions], mailer: NamedDependency[Mailer | None]
+) -> Template:
+    """Send a message to each destination now, as the stage `alerting` would. Raises Invalid."""
+    if not alert_options.channels:
+        raise Invalid("No destination is set.")
+    results: list[tuple[str, str | None]] = []
+    for channel in alert_options.channels:
+        message = Message(new_id(), channel, call.now, 1)
+        error = await send(message, mailer or Mailer(None, ""), alert_options)
+        results.append((channel.removeprefix(MAIL), error))
+    return call.page("admin/alert_test.html", results=results)
 
 
 @fragment(get, "/admin/alerts/open", "Failed to load alerts", role=Role.SUPER_ADMIN)
@@ -102,8 +135,13 @@ def census_of(tallies: Sequence[Tally]) -> Census:
 
 
 async def _now(conn: Connection, at: datetime) -> dict[str, Any]:
+    """What needs a person, and the state of all sources. One request loads it again, also the alerts."""
     oldest = await feed_claims.oldest_due_at(conn, now=at)
     return {
+        "alerts": await incidents.read_board(conn, past=0),
+        "needs_person": await attention.count_all(conn),
+        "stopped": await attention.list_stopped(conn, limit=SHOWN),
+        "found_feeds": await attention.list_found(conn, limit=SHOWN),
         "census": census_of(await state_store.tally(conn)),
         "paused": await state_store.list_paused(conn, now=at, limit=SHOWN),
         "coming_back": await state_store.list_coming_back(conn, limit=SHOWN),

@@ -79,8 +79,8 @@ def _changes(form: SourceForm, before: SourceForm, *, is_new: bool) -> Changes:
         return None if bool(getattr(form, name)) == bool(getattr(before, name)) else bool(getattr(form, name))
 
     def lines(name: str) -> Sequence[str] | None:
-        given = _lines(getattr(form, name))
-        return None if given == _lines(getattr(before, name)) else given
+        given = read_lines(getattr(form, name))
+        return None if given == read_lines(getattr(before, name)) else given
 
     interval, delay = number("interval_minutes", "An interval"), number("min_delay_ms", "A delay")
     overrides = SourceOverrides(
@@ -97,5 +97,5 @@ def _changes(form: SourceForm, before: SourceForm, *, is_new: bool) -> Changes:
     )  # fmt: skip
 
 
-def _lines(text: str) -> tuple[str, ...]:
+def read_lines(text: str) -> tuple[str, ...]:
     return tuple(stripped for line in text.splitlines() if (stripped := line.strip()))

@@ -4,50 +4,66 @@ Actions go through `sources.operate`, which writes the audit log in the same tra
 and the event `sourceChanged`, on which the state is loaded again.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from litestar import Response, delete, get, patch, post
-from litestar.di import NamedDependency
+from litestar.di import NamedDependency, Provide
 from litestar.params import FromPath, FromQuery, URLEncodedBody
-from litestar.response import Template
+from litestar.response import Stream, Template
 
+from headwater.accounts.store import saved_filters
 from headwater.accounts.types import Role
 from headwater.articles.store import listing
-from headwater.asgi.handlers import Call, open_source
+from headwater.asgi.handlers import Call, CallContext, open_source
 from headwater.audit import store as audit
 from headwater.audit.types import AuditFilter
-from headwater.errors import Invalid, NotApproved, NotFound
+from headwater.errors import Invalid, NotFound
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import FailureClass, PollingOptions
 from headwater.sources import operate
+from headwater.sources.decide import apply_overrides
 from headwater.sources.health.decide import describe
 from headwater.sources.health.store import state as state_store
 from headwater.sources.health.types import Period
-from headwater.sources.store import details, sources, suggestions
+from headwater.sources.store import details, sources, suggestions, table
 from headwater.sources.trial import Trials
-from headwater.sources.types import Changes, IngestionMode, SourceDetails, SourceFilter, SourceOrder, SourcePlace
+from headwater.sources.types import (
+    BulkAction,
+    Changes,
+    IngestionMode,
+    SortPlace,
+    SourceFilter,
+    SourceOverrides,
+    SourceRow,
+    SourceSort,
+)
 from headwater.types import SourceId, SourceState
+from headwater.understanding.overview.store import find_reputation
 from headwater.urls import masked
 from headwater.web.errors import fragment
-from headwater.web.format import count
 from headwater.web.plots import poll_strip
-from headwater.web.routes.admin.source_form import SourceForm, changes_to, form_of, new_source
+from headwater.web.routes.admin.source_form import SourceForm, changes_to, form_of, new_source, read_lines
+from headwater.web.tables import CSV_MOST, Sort, csv_response, read_sort
 
 PER_PAGE = 50
 POLLS_SHOWN = 100
 ARTICLES_SHOWN = 20
 ENTRIES_SHOWN = 10
-ENABLED_AT_ONCE = 500
+CSV_PAGE = 500
+MOST = 10_000  # counted, and changed at once
 TEXT_MAX = 255
 AGES = {"24h": timedelta(hours=24), "7d": timedelta(days=7)}  # of the last success
 NO_CATEGORY = "-"  # as a filter: those without one
 CHANGED = {"HX-Trigger": "sourceChanged"}
 BROKEN = "Something went wrong. Please try again."
+CSV_HEADER = (
+    "Name", "URL", "Status", "Error type", "Category", "Mode", "Articles in 7 days", "Error rate in 7 days", "Readers",
+    "Last success", "Next poll", "Failure policy", "Poll interval (minutes)", "Id",
+)  # fmt: skip
 ADMIN: dict[str, Any] = {"role": Role.SUPER_ADMIN, "place": "said"}
 NO_REQUESTS = "This server makes no outgoing requests."
 ONE = "/admin/sources/{source_id:uuid}"
@@ -79,7 +95,12 @@ class Filters:
     q: str = ""
     fetched: str = ""
     errors: str = ""
-    order: str = ""
+    attention: str = ""
+    sort: str = ""
+
+    @property
+    def sorted(self) -> Sort[SourceSort]:
+        return read_sort(self.sort, SourceSort, Sort(SourceSort.NAME))
 
     def wanted(self, now: datetime) -> SourceFilter:
         """The filters for the store; invalid values are ignored."""
@@ -89,8 +110,7 @@ class Filters:
             state=state, reason=self.reason or None, category=category, host=self.host or None,
             text=self.q.strip() or None,
             fetched_before=now - AGES[self.fetched] if self.fetched in AGES else None,
-            errors_min=1 if self.errors else None,
-            order=SourceOrder.LAST_FETCHED if self.order == SourceOrder.LAST_FETCHED else None,
+            errors_min=1 if self.errors else None, needs_person=True if self.attention else None,
         )  # fmt: skip
 
     @property
@@ -101,26 +121,75 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class SourceActionForm:
-    """Why a feed is disabled; the new URL of a feed, or the URL of a page to test."""
+    """Why a feed is disabled; the new URL of a feed, or the URL of a page to test and the selectors in the form."""
 
     reason: str = ""
     url: str = ""
+    selectors: str | None = None  # None: those that are saved
 
 
-@get("/admin/sources", role=Role.SUPER_ADMIN)
-async def list_page(call: Call, after: FromQuery[str] = "") -> Template:
-    """A page of the list, and the form for a new source."""
-    filters = Filters(**{name: _plain(call.request.query_params.get(name, "")) for name in Filters.__slots__})
-    wanted = filters.wanted(call.now)
+async def read_page(call: Call, after: FromQuery[str] = "") -> dict[str, Any]:
+    """A page of the table, as the query string asks."""
+    filters = read_filters(call.request.query_params)
+    wanted, sort = filters.wanted(call.now), filters.sorted
     async with call.database.as_system() as conn:
-        place, limit = _place(after, wanted), PER_PAGE + 1
-        found = await details.list_details(conn, wanted=wanted, now=call.now, after=place, limit=limit, by_name=True)
+        found = await table.list_rows(
+            conn, wanted=wanted, sort=sort.column, is_descending=sort.is_descending, after=read_place(after, sort),
+            now=call.now, limit=PER_PAGE + 1,
+        )  # fmt: skip
+        total = await table.count_rows(conn, wanted=wanted, now=call.now, most=MOST + 1) if not after else 0
+    shown = found[:PER_PAGE]
+    return {
+        "sources": shown, "filters": filters, "sort": sort, "after": _plain(after), "total": total, "most": MOST,
+        "next": cursor_of(shown[-1], sort) if len(found) > PER_PAGE else "",
+    }  # fmt: skip
+
+
+ROWS = {"found": Provide(read_page)}
+
+
+@get("/admin/sources", role=Role.SUPER_ADMIN, dependencies=ROWS)
+async def list_page(call: Call, found: NamedDependency[dict[str, Any]]) -> Template:
+    """The table with its filters, and the form for a new source."""
+    async with call.database.as_system() as conn:
         categories = await state_store.list_categories(conn)
+    async with call.as_user() as conn:
+        saved = await saved_filters.list_own(conn, page="sources")
     return call.page(
-        "admin/sources.html", sources=found[:PER_PAGE], filters=filters, after=_plain(after), categories=categories,
-        next=_cursor(found[PER_PAGE - 1], wanted) if len(found) > PER_PAGE else "", states=list(SourceState),
-        reasons=list(FailureClass), **_choices(SourceForm(enabled="yes")),
+        "admin/sources.html", **found, categories=categories, states=list(SourceState), reasons=list(FailureClass),
+        bulk_actions=list(BulkAction), saved=saved, page="sources", **_choices(SourceForm(enabled="yes")),
     )  # fmt: skip
+
+
+@fragment(get, "/admin/sources/rows", "Failed to load sources", role=Role.SUPER_ADMIN, dependencies=ROWS)
+async def more_rows(call: Call, found: NamedDependency[dict[str, Any]]) -> Template:
+    """The rows after a place, appended to the table when its end is reached."""
+    return call.page("admin/source_rows.html", **found)
+
+
+@get("/admin/sources.csv", role=Role.SUPER_ADMIN, sync_to_thread=False)
+def export(call: Call) -> Stream:
+    return csv_response("sources", CSV_HEADER, _csv_rows(call, read_filters(call.request.query_params)))
+
+
+async def _csv_rows(call: CallContext, filters: Filters) -> AsyncIterator[Sequence[object]]:
+    """A page per transaction, so that a slow reader of the file holds none open."""
+    wanted, sort, after, now = filters.wanted(call.now), filters.sorted, None, call.now
+    for _ in range(CSV_MOST // CSV_PAGE):
+        async with call.database.as_system() as conn:
+            found = await table.list_rows(
+                conn, wanted=wanted, sort=sort.column, is_descending=sort.is_descending, after=after, now=now,
+                limit=CSV_PAGE,
+            )  # fmt: skip
+        for one in found:
+            yield [
+                one.name, masked(one.address), one.state, one.reason, one.category, one.badge, one.articles,
+                round(one.error_rate, 4), one.readers, one.last_succeeded_at, one.next_poll_at, one.policy,
+                one.interval_minutes, one.id,
+            ]  # fmt: skip
+        if len(found) < CSV_PAGE:
+            return
+        after = place_of(found[-1], sort)
 
 
 @fragment(post, "/admin/sources", BROKEN, **ADMIN, status_code=204)
@@ -129,25 +198,6 @@ async def create(call: Call, data: URLEncodedBody[SourceForm]) -> Response[None]
     async with call.database.as_system() as conn:
         source = await operate.create(conn, wanted=wanted, actor=call.actor, now=call.now)
     return Response(None, status_code=204, headers={"HX-Redirect": f"/admin/sources/{source.id}"})
-
-
-@fragment(post, "/admin/sources/enable", BROKEN, **ADMIN)
-async def enable_all(call: Call, data: URLEncodedBody[Filters]) -> Template:
-    """Enable disabled sources that match a filter, each in its own transaction, up to a limit."""
-    wanted = data.wanted(call.now)
-    if wanted.state not in {SourceState.AUTO_DISABLED, SourceState.DISABLED}:
-        raise Invalid("Choose a status first: auto-disabled or disabled.")
-    async with call.database.as_system() as conn:
-        limit = ENABLED_AT_ONCE + 1
-        found = await details.list_details(conn, wanted=wanted, now=call.now, limit=limit, by_name=True)
-    enabled = 0
-    for line in found[:ENABLED_AT_ONCE]:
-        with suppress(NotApproved, NotFound):  # rejected or deleted since it was listed
-            async with open_source(call.database, line.id) as (conn, source):
-                await operate.enable_whole(conn, source, actor=call.actor, now=call.now)
-            enabled += 1
-    more = " There are more: press again." if len(found) > ENABLED_AT_ONCE else ""
-    return _notice(f"{count(enabled, 'source')} enabled.{more}")
 
 
 @get(ONE, role=Role.SUPER_ADMIN)
@@ -167,7 +217,7 @@ async def source_page(
             uptimes=[await state_store.find_uptime(conn, **one, period=period, now=now) for period in Period],
             articles=await listing.latest_of_source(conn, **one, limit=ARTICLES_SHOWN),
             suggestions=await suggestions.list_for(conn, source_ids=[source.id]),
-            **_choices(form_of(source)),
+            reputation=await find_reputation(conn, **one), **_choices(form_of(source)),
         )  # fmt: skip
 
 
@@ -202,8 +252,9 @@ async def adopt(call: Call, source_id: FromPath[UUID], data: URLEncodedBody[Sour
         found = await suggestions.list_for(conn, source_ids=[source.id])
         # The page shows and sends URLs with secrets masked.
         url = next((one.feed_url for one in found if data.url == masked(one.feed_url)), data.url)
-        await operate.change(conn, source, wanted=Changes(feed_url=url), actor=call.actor, now=call.now)
-    return _notice("Feed URL changed. It is polled at once.")
+        changed = await operate.change(conn, source, wanted=Changes(feed_url=url), actor=call.actor, now=call.now)
+    polled = "It is polled at once." if changed.enabled else "It is not polled: the source is disabled."
+    return _notice(f"Feed URL changed. {polled}")
 
 
 @fragment(post, ONE + "/test", BROKEN, **ADMIN)
@@ -220,11 +271,13 @@ async def test_feed(call: Call, source_id: FromPath[UUID], trials: OwnTrials) ->
 async def test_page(
     call: Call, source_id: FromPath[UUID], data: URLEncodedBody[SourceActionForm], trials: OwnTrials
 ) -> Template:
-    """Fetch a page now and extract it with and without selectors; nothing is saved."""
+    """Fetch a page now and extract it with and without the selectors in the form; nothing is saved. Raises Invalid."""
     if trials is None:
         raise Invalid(f"{NO_REQUESTS} Use `headwater source test` where it can.")
     async with call.database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+    if data.selectors is not None:
+        source = apply_overrides(source, SourceOverrides(selectors=read_lines(data.selectors)))
     return call.page("admin/page_trial.html", trial=await trials.read_page(source, data.url))
 
 
@@ -246,19 +299,41 @@ def _notice(message: str) -> Template:
     return Template("admin/said.html", context={"message": message}, headers=CHANGED)
 
 
-def _cursor(last: SourceDetails, wanted: SourceFilter) -> str:
-    fetched = last.last_succeeded_at.isoformat() if last.last_succeeded_at else ""
-    return f"{last.id}:{fetched if wanted.order else last.name}"
+def place_of(last: SourceRow, sort: Sort[SourceSort]) -> SortPlace:
+    number = {SourceSort.ARTICLES: last.articles, SourceSort.ERRORS: last.error_rate, SourceSort.READERS: last.readers}
+    at = last.due_at if sort.column is SourceSort.DUE else last.last_succeeded_at
+    return SortPlace(last.id, last.name, number.get(sort.column, 0), at)
 
 
-def _place(cursor: str, wanted: SourceFilter) -> SourcePlace | None:
+def cursor_of(last: SourceRow, sort: Sort[SourceSort]) -> str:
+    place = place_of(last, sort)
+    match sort.column:
+        case SourceSort.NAME:
+            return f"{place.id}:{place.name}"
+        case SourceSort.SUCCESS | SourceSort.DUE:
+            return f"{place.id}:{place.at.isoformat() if place.at else ''}"
+        case _:
+            return f"{place.id}:{place.number!r}"
+
+
+def read_place(cursor: str, sort: Sort[SourceSort]) -> SortPlace | None:
     """The start of a page; an invalid cursor is the first page."""
     id_, colon, last = _plain(cursor).partition(":")
     try:
-        at = datetime.fromisoformat(last) if wanted.order and last else None
-        return SourcePlace(UUID(id_), at, last) if colon and (at is None or at.tzinfo) else None
+        match sort.column:
+            case SourceSort.NAME:
+                place = SortPlace(UUID(id_), name=last)
+            case SourceSort.SUCCESS | SourceSort.DUE:
+                place = SortPlace(UUID(id_), at=datetime.fromisoformat(last) if last else None)
+            case _:
+                place = SortPlace(UUID(id_), number=min(max(float(last), 0.0), 2e9))
     except ValueError:
         return None
+    return place if colon and (place.at is None or place.at.tzinfo) else None
+
+
+def read_filters(given: Mapping[str, Any]) -> Filters:
+    return Filters(**{name: _plain(str(given.get(name, ""))) for name in Filters.__slots__})
 
 
 def _plain(text: str) -> str:
