@@ -19,6 +19,8 @@ demo: ## Run Headwater against a small synthetic web; needs no internet
 	@$(PREPARE)
 	@exec $(RUN) -m headwater demo
 
+# Tests run side by side; more threads for each only wait for one another.
+test soak: export OPENBLAS_NUM_THREADS = 1
 test: ## Run the tests; a few minutes
 	@$(PREPARE) --dev
 	@$(RUN) scripts/browser.py
@@ -30,6 +32,7 @@ soak: ## Run all tests again with what is long by nature, the database ones on P
 	@$(RUN) scripts/browser.py
 	@$(RUN) scripts/prometheus.py
 	@$(RUN) scripts/opensearch.py
+	@$(RUN) scripts/brokers.py
 	@$(RUN) -m coverage erase
 	$(RUN) -m coverage run -m pytest -n 3 -m "soak or not database"
 	$(RUN) scripts/server_tests.py

@@ -2,14 +2,15 @@
 
 An embedded PostgreSQL with two databases: 10,000 and 1,000,000 articles of 5,000 sources, a few of which bring most.
 In each, one reader with 1,000 subscriptions, half of them read up to some moment, 900 articles marked one by one; and
-200 other readers, whose rows are in the way. A tenth of the articles has a text. The server is what `headwater serve`
+200 other readers, whose rows are in the way. A tenth of the articles has a text. Each has labels, and five in a row are
+a story, which a list shows as one line. The server is what `headwater serve`
 runs, in a process of its own, one for each database at the same time.
 
 Each page is asked for one after another over one connection, the two servers in turns, so that both meet the same
 weather; the best of each counts. `ratio` is how much longer the lists of articles (unread, all, one feed) take with a
 hundred times the articles, all together; it must stay below 1.5. `ratio_feeds` is that of GET /feeds. Beside them: the
 list of feeds with counts of what is unread, which a reader of very many feeds gets after the articles, and the search
-for a word that stands in every third title, and for a rare one.
+for a word that stands in every third title, and for a rare one; and lists of a topic and of a rare keyword.
 
 Then requests per second, eight at a time: a list of articles beside a static file from the same server.
 The last line is one JSON object.
@@ -70,6 +71,8 @@ OTHERS = {
     "beside": "/read/feeds",
     "search_common": "/read?shelf=all&q=water",
     "search_rare": "/read?shelf=all&q=quokka77",
+    "filter_common": "/read?shelf=all&topic=sport",
+    "filter_rare": "/read?shelf=all&keyword=quokka77",
 }
 STATIC = "/static/headwater.css"
 
@@ -133,6 +136,21 @@ FILL = (
         FROM generate_series(1, 60 + 0 * n)
     ) AS words
     WHERE n %% 10 = 0
+    """,
+    """
+    INSERT INTO labels (article_id, scheme, label, method, score, version, made_at, is_shown, is_disputed)
+    SELECT (prefix || '7' || substr(md5('a' || n), 14))::uuid, given.scheme, given.label, 'model', 0.8, '1', at, true,
+        false
+    FROM made
+    CROSS JOIN LATERAL (VALUES
+        ('topic', (ARRAY['sport', 'health', 'weather', 'education', 'labour', 'religion', 'society'])[1 + n %% 7]),
+        ('keyword', CASE WHEN n %% 4001 = 0 THEN 'quokka77' ELSE 'w' || n %% 3000 END)
+    ) AS given (scheme, label)
+    """,
+    # Five articles in a row are one story.
+    """
+    INSERT INTO article_state (article_id, story_id)
+    SELECT (prefix || '7' || substr(md5('a' || n), 14))::uuid, md5('story' || n / 5)::uuid FROM made
     """,
     """
     UPDATE feed_state

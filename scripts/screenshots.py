@@ -17,12 +17,12 @@ from tests.flows.browser.person import (
     PHONE,
     WIDE,
     Place,
-    add_feed,
     open_browser,
     open_page,
     register,
     running,
     state_of,
+    subscribe,
 )
 from tests.flows.zoo_thread import open_zoo
 
@@ -51,6 +51,8 @@ OUTSIDE = {
     "privacy": "/privacy",
     "nothing-here": "/nothing",
     "api": "/api/docs",
+    "help": "/help",
+    "help-page": "/help/reading",
 }
 INSIDE = {
     "feeds": "/dashboard",
@@ -61,6 +63,7 @@ INSIDE = {
     "search": "/read?shelf=all&q=tower",
     "nothing-found": "/read?shelf=all&q=zzzz",
     "account": "/account",
+    "settings": "/settings",
     "opml": "/opml",
     "discover": "/discover",
 }
@@ -71,8 +74,14 @@ OPERATING = {  # for administrators
     "operate-frontier": "/admin/frontier",
     "operate-frontier-dead": "/admin/frontier?status=dead",
     "operate-popularity": "/admin/popularity",
+    "operate-ai-usage": "/admin/ai-usage",
     "operate-moderation": "/admin/moderation",
     "operate-domains": "/admin/moderation/domains",
+    "operate-labels": "/admin/labels",
+    "operate-review": "/admin/labels/review",
+    "operate-rules": "/admin/rules",
+    "operate-stories": "/admin/stories",
+    "operate-channels": "/admin/channels",
     "operate-people": "/admin/people",
     "operate-audit": "/admin/audit",
     "operate-settings": "/admin/settings",
@@ -133,7 +142,7 @@ def settle_in(browser: Browser, place: Place, feeds: tuple[tuple[str, str, str, 
     with open_page(browser, place) as page:
         register(page)
         for name, host, path, category in feeds:
-            add_feed(page, name, place.zoo.url(host, path), category)
+            subscribe(page, name, place.zoo.url(host, path), category)
         for name, *_ in feeds:
             expect(state_of(page, name)).not_to_have_text("Pending", timeout=60_000)
         page.locator("#summary-container").get_by_role("button", name="Generate").click()
@@ -169,8 +178,8 @@ def photograph_what_opens(page: Page, dress: str, out: Path) -> None:
     page.keyboard.press("?")
     page.screenshot(path=out / f"keys-{dress}.png")
     page.keyboard.press("Escape")
-    if page.get_by_role("button", name="Feeds").is_visible():
-        page.get_by_role("button", name="Feeds").click()
+    if page.get_by_role("button", name="Choose feed").is_visible():
+        page.get_by_role("button", name="Choose feed").click()
         page.screenshot(path=out / f"choose-{dress}.png")
         page.keyboard.press("Escape")
     page.locator("[data-open]").nth(3).click()
@@ -180,7 +189,7 @@ def photograph_what_opens(page: Page, dress: str, out: Path) -> None:
 
 def photograph_source(page: Page, dress: str, out: Path) -> None:
     page.goto("/admin/sources?status=failing")
-    page.locator(".sources a").first.click()
+    page.locator(".sources tbody a").first.click()
     expect(page.locator("#source-now")).to_be_visible()
     page.screenshot(path=out / f"operate-source-{dress}.png")
 

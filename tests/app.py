@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any, TypeVar, cast
 
@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from headwater.accounts.external import Issuer
 from headwater.accounts.openid import OpenId
 from headwater.api.limits import RateLimits
+from headwater.asgi.streams import StreamOptions
 from headwater.db import Database
 from headwater.hosts.turns import Turns
 from headwater.library.summaries.types import SummaryOptions
@@ -23,6 +24,7 @@ from headwater.types import Clock
 from headwater.web import WebOptions
 
 PLAIN = WebOptions()
+ENDING = StreamOptions(poll=timedelta(0), longest=timedelta(0))  # a stream ends when it has sent what there is
 T = TypeVar("T")
 
 
@@ -77,11 +79,12 @@ def create_app(
     issuer: Issuer | None = None,
     openid: OpenId | None = None,
     limits: RateLimits | None = None,
+    streams: StreamOptions = ENDING,
 ) -> Litestar:
     """As `headwater.server.create_app`. A test that builds two gets two."""
     web = web or PLAIN
-    if issuer or limits or web.trials or web.upload_sandbox or web.settings:
-        return build_app(database, clock, api_token, web, issuer, openid, limits)
+    if issuer or limits or web.trials or web.upload_sandbox or web.settings or streams is not ENDING:
+        return build_app(database, clock, api_token, web, issuer, openid, limits, streams)
     parts = _Parts(database, clock, web.summaries, web.inspector, openid)
     alike = replace(web, summaries=PLAIN.summaries, inspector=None)
     inspector = web.inspector
@@ -89,13 +92,14 @@ def create_app(
     key = (api_token and api_token.get_secret_value(), alike, of_inspector, openid and openid.name)
     built = _built.setdefault(key, _Built(parts))
     if built.is_used:
-        return build_app(database, clock, api_token, web, openid=openid)
+        return build_app(database, clock, api_token, web, openid=openid, streams=streams)
     built.parts, built.is_used = parts, True
     if built.app is None:
         inspector = inspector and built.current_inspector(inspector)
         web = replace(web, summaries=built.current(SummaryOptions, "summaries"), inspector=inspector)
         openid = built.current(OpenId, "openid") if openid else None
-        built.app = build_app(built.current(Database, "database"), built.now, api_token, web, openid=openid)
+        current = built.current(Database, "database")
+        built.app = build_app(current, built.now, api_token, web, openid=openid, streams=streams)
     return built.app
 
 

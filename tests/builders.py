@@ -45,6 +45,7 @@ def an_article(
         content=more.get("content"),
         published_at=published_at,
         is_own=is_own,
+        enclosures=more.get("enclosures") or None,
     )
 
 

@@ -141,18 +141,26 @@ async def empty_conninfo(server_conninfo: str) -> AsyncIterator[str]:
 @pytest.fixture
 async def database(conninfo: str) -> AsyncIterator[Database]:
     """The pool on an empty database."""
-    async with Database(conninfo, pool_size=5, wait=timedelta(seconds=5)) as database:
+    async with Database(conninfo, pool_size=5, wait=timedelta(minutes=1)) as database:
         yield database
 
 
 @pytest.fixture(scope="session")
-async def shared_conn(server_conninfo: str, template: str) -> AsyncIterator[Connection]:
-    async with new_database(server_conninfo, template) as name:
-        conn = await psycopg.AsyncConnection.connect(make_conninfo(server_conninfo, dbname=name), autocommit=True)
-        await conn.execute("SET ROLE headwater_app")  # as the pool does
-        await conn.set_autocommit(False)
-        yield conn
-        await conn.close()
+async def shared_database(server_conninfo: str, template: str) -> AsyncIterator[EmptiedDatabase]:
+    async with EmptiedDatabase(server_conninfo, template) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="module")
+async def shared_conn(shared_database: EmptiedDatabase) -> AsyncIterator[Connection]:
+    """A new one for each module: plans depend on how large tables have become and on prepared statements, and the order
+    of rows on plans. Which modules a worker ran before must not matter."""
+    conn = await psycopg.AsyncConnection.connect(shared_database.conninfo, autocommit=True)
+    await conn.execute("SET ROLE headwater_app")  # as the pool does
+    await conn.set_autocommit(False)
+    yield conn
+    await conn.close()
+    await shared_database.reset()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ async def as_owner(database: Database) -> AsyncIterator[Connection]:
 
 async def until_waiting(database: Database, count: int = 1) -> None:
     """Until so many sessions wait for a lock. Only the owner sees what the sessions of others do."""
-    async with asyncio.timeout(60), as_owner(database) as conn:
+    async with asyncio.timeout(300), as_owner(database) as conn:
         await conn.set_autocommit(True)  # within one transaction, the view does not change
         while True:
             cur = await conn.execute(

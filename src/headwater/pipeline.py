@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypeVar
 from headwater.accounts.mail.worker import MailSender
 from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import AccountOptions
+from headwater.ai.client import AiClient
+from headwater.ai.types import AiOptions
 from headwater.alerts.types import AlertOptions
 from headwater.alerts.worker import Alerter
 from headwater.db import Database
@@ -23,10 +25,14 @@ from headwater.frontier.types import FrontierOptions
 from headwater.hosts.outage import OutageDetector
 from headwater.hosts.robots_cache import PageRequests
 from headwater.hosts.turns import Turns
+from headwater.library.notifications.worker import Notifier
+from headwater.library.rules.worker import RuleApplier
 from headwater.net import Client
 from headwater.net.mail import Mailer
 from headwater.polling.types import PollingOptions
 from headwater.polling.worker import Poller
+from headwater.publishing.delivery.types import DeliveringOptions
+from headwater.publishing.delivery.worker import Deliverer
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.types import IndexOptions
 from headwater.publishing.worker import Indexer
@@ -44,7 +50,12 @@ from headwater.sources.rediscovery import RediscoveryWorker
 from headwater.sources.trial import Trials
 from headwater.spider.types import SpiderOptions
 from headwater.spider.worker import Spider
+from headwater.stories.worker import StoryGrouper
 from headwater.types import Clock
+from headwater.understanding.tagging.types import TaggingOptions
+from headwater.understanding.tagging.worker import Tagger
+from headwater.understanding.types import ClassifyingOptions
+from headwater.understanding.worker import Classifier
 
 Item = TypeVar("Item")
 
@@ -76,10 +87,14 @@ class StageOptions:
     extraction: ExtractionOptions
     sitemaps: SitemapOptions
     spider: SpiderOptions
+    classifying: ClassifyingOptions
     retention: RetentionOptions
     index: IndexOptions
+    delivering: DeliveringOptions = field(default_factory=DeliveringOptions)
     alerts: AlertOptions = field(default_factory=AlertOptions)
     quotas: Quotas = field(default_factory=Quotas)
+    ai: AiOptions = field(default_factory=AiOptions)
+    tagging: TaggingOptions = field(default_factory=TaggingOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +105,7 @@ class Tools:
     client: Client
     sandbox: Sandbox  # reads feeds
     page_sandbox: Sandbox  # reads pages and sitemaps, which takes longer
+    text_sandbox: Sandbox  # reads texts of articles, with models in memory
     clock: Clock
     options: StageOptions
     index: SearchIndex | None = None
@@ -132,9 +148,15 @@ def make_retainer(tools: Tools) -> Retainer:
     return Retainer(tools.database, tools.clock, tools.options.retention)
 
 
-def _make_indexer(tools: Tools) -> Indexer:
-    assert tools.index is not None, "every_stage() omits indexing without an index"
-    return Indexer(tools.database, tools.index, tools.clock, tools.options.index)
+def _make_deliverer(tools: Tools) -> Deliverer:
+    options = tools.options
+    indexer = Indexer(tools.database, tools.index, tools.clock, options.index) if tools.index is not None else None
+    return Deliverer(tools.database, tools.client, tools.clock, options.delivering, indexer)
+
+
+def _make_tagger(tools: Tools) -> Tagger:
+    ai = AiClient(tools.database, tools.clock, tools.options.ai)
+    return Tagger(tools.database, tools.clock, ai, tools.options.tagging)
 
 
 def make_trials(tools: Tools) -> Trials:
@@ -147,7 +169,11 @@ def make_trials(tools: Tools) -> Trials:
 
 
 def make_inspector(tools: Tools) -> Inspector:
-    return Inspector(tools.client, tools.sandbox, make_turns(tools), max_bytes=tools.options.polling.max_bytes)
+    limits = tools.options.fetching
+    return Inspector(
+        tools.client, tools.sandbox, make_turns(tools), max_bytes=tools.options.polling.max_bytes,
+        robot=limits.robot, crawl_delay_max=limits.crawl_delay_max,
+    )  # fmt: skip
 
 
 STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
@@ -158,10 +184,15 @@ STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "extracting": lambda t: Extractor(t.database, t.page_sandbox, t.clock, t.options.extraction, t.options.frontier),
     "sitemaps": lambda t: SitemapReader(t.database, t.page_sandbox, t.clock, t.options.sitemaps, t.options.frontier),
     "spider": lambda t: Spider(t.database, t.page_sandbox, t.clock, t.options.spider, t.options.frontier),
-    "counting": lambda t: Counter(t.database, t.clock),
+    "classifying": lambda t: Classifier(t.database, t.text_sandbox, t.clock, t.options.classifying),
+    "tagging": _make_tagger,
+    "stories": lambda t: StoryGrouper(t.database, t.clock),
+    "rules": lambda t: RuleApplier(t.database, t.clock, t.options.quotas),
+    "notifying": lambda t: Notifier(t.database, t.client, t.clock, site=t.options.alerts.site),
+    "counting": lambda t: Counter(t.database, t.clock, t.options.retention.clock),
     "removing": make_remover,
     "retaining": make_retainer,
-    "indexing": _make_indexer,
+    "delivering": _make_deliverer,
     "alerting": lambda t: Alerter(t.database, t.mailer, t.clock, t.options.alerts),
     "mailing": lambda t: MailSender(t.database, t.mailer, t.clock, link_lifetime=AccountOptions().mailed_lifetime),
     "importing": lambda t: ImportWorker(t.database, t.clock, t.options.quotas),
@@ -169,6 +200,10 @@ STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
 
 
 def every_stage(tools: Tools) -> list[str]:
-    """The names of all stages, without indexing where there is no index, and polling where it is disabled."""
-    can_run = {"indexing": tools.index is not None, "polling": tools.options.polling.is_enabled}
+    """The names of the stages that can run here: tagging needs a key, and some can be disabled."""
+    options = tools.options
+    can_run = {
+        "polling": options.polling.is_enabled, "classifying": options.classifying.is_enabled,
+        "tagging": options.tagging.is_enabled and options.ai.api_key is not None,
+    }  # fmt: skip
     return [name for name in STAGES if can_run.get(name, True)]

@@ -18,10 +18,13 @@ from headwater.accounts.keys import FixedKey, PublishedKeys
 from headwater.accounts.openid import OpenId, OpenIdOptions
 from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import AccountOptions
+from headwater.ai.types import AiOptions
 from headwater.alerts.decide import SLICES
 from headwater.alerts.types import AlertOptions, Thresholds
 from headwater.api.limits import RateLimits
 from headwater.asgi.session import is_loopback
+from headwater.asgi.streams import StreamOptions
+from headwater.channels.types import DestinationLimits
 from headwater.db import Database, check_conninfo
 from headwater.db.embedded import EmbeddedServer
 from headwater.db.migrate import Migration, Progress, check_database, migrate_up
@@ -36,6 +39,7 @@ from headwater.net.mail import Mailer, SmtpServer
 from headwater.pipeline import StageOptions, Tools
 from headwater.polling.decide import MOST_OFF
 from headwater.polling.types import PollingOptions
+from headwater.publishing.delivery.types import DeliveringOptions
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.types import IndexOptions
 from headwater.retention.types import RetentionOptions
@@ -43,16 +47,20 @@ from headwater.sandbox import Sandbox
 from headwater.settings import PREFIX, Settings, allowed, shown
 from headwater.sitemaps.types import Limits, SitemapOptions
 from headwater.spider.types import SpiderOptions
+from headwater.understanding.tagging.types import TaggingOptions
+from headwater.understanding.types import ClassifyingOptions
 from headwater.web import WebOptions
 from headwater.web.routes.admin.settings import SettingLine
 
 WRITING = timedelta(seconds=10)  # how long writing may take after a feed is read, within the lease of its host
+DELIVERING_LEASE = timedelta(minutes=2)
 INDEX_TIMEOUT = timedelta(seconds=60)
 SITEMAP_CHILDREN = 200  # of an index in one visit, the newest first
 SITEMAP_BYTES = 52_428_800  # what the protocol allows, decompressed
 HOST_HELD = timedelta(seconds=30)  # then other hosts of the queue follow
 HOST_LEASE = timedelta(minutes=1)
 URLS_PER_HOST = 20
+CLASSIFIED_AT_ONCE = 20  # articles in one call of the sandbox
 ROBOT = "headwater"  # our name in a robots.txt
 
 
@@ -125,11 +133,13 @@ async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIte
             open_client(settings) as client,
             open_sandbox(settings) as feeds,
             open_page_sandbox(settings) as pages,
+            open_text_sandbox(settings) as texts,
             open_sandbox(settings, processes=1, preload="headwater.sources.opml") as uploads,  # no stage waits for it
             open_index(settings) as index,
         ):
+            await database.connect()
             options, mailer = options_of(settings), mailer_of(settings)
-            tools = Tools(database, client, feeds, pages, utc_now, options, index, mailer=mailer)
+            tools = Tools(database, client, feeds, pages, texts, utc_now, options, index, mailer=mailer)
             yield Runtime(settings, tools, server.embedded, uploads)
 
 
@@ -146,6 +156,7 @@ async def open_turns(settings: Settings) -> AsyncIterator[Turns | None]:
         await check_database(server.app)
         lease = options_of(settings).fetching.lease
         async with Database(server.app, pool_size=2, wait=settings.database_wait) as database:
+            await database.connect()
             yield Turns(database, utc_now, delay=settings.fetch_host_delay, lease=lease)
 
 
@@ -171,6 +182,14 @@ def open_page_sandbox(settings: Settings) -> Sandbox:
     )  # fmt: skip
 
 
+def open_text_sandbox(settings: Settings) -> Sandbox:
+    """Processes that read texts of articles: of their own, since each has 150 MB of models in memory."""
+    return Sandbox(
+        processes=settings.classify_processes, time_limit=settings.classify_timeout, memory_limit=settings.parse_memory,
+        preload=("headwater.understanding.loaded",),
+    )  # fmt: skip
+
+
 def _revealed(secret: SecretStr | None) -> str | None:
     return secret.get_secret_value() if secret else None
 
@@ -193,15 +212,24 @@ def web_options(settings: Settings, *, listens_at: str = "") -> WebOptions:
             hide_accounts=settings.hide_accounts, setup_code=not listens_on_loopback_only(settings),
         ),
         summaries=SummaryOptions(
-            api_key=_revealed(settings.openrouter_api_key), base_url=settings.openrouter_base_url,
-            model=settings.summary_model, temperature=settings.summary_temperature,
+            ai=ai_options(settings), model=settings.summary_model, temperature=settings.summary_temperature,
             max_tokens=settings.summary_max_tokens, timeout=settings.summary_timeout,
             daily_limit=settings.summary_daily_limit, total_limit=settings.summary_total_limit,
         ),
         frontier=frontier_options(settings),
         polling=polling_options(settings),
         quotas=quotas_of(settings),
+        destinations=destination_limits(settings),
         settings=setting_lines(settings),
+        alerts=alert_options(settings),
+        mailer=mailer_of(settings),
+    )  # fmt: skip
+
+
+def ai_options(settings: Settings) -> AiOptions:
+    return AiOptions(
+        api_key=_revealed(settings.openrouter_api_key), base_url=settings.openrouter_base_url,
+        monthly_budget=settings.ai_monthly_budget, price_in=settings.ai_price_in, price_out=settings.ai_price_out,
     )  # fmt: skip
 
 
@@ -209,11 +237,34 @@ def quotas_of(settings: Settings) -> Quotas:
     return Quotas(
         subscriptions=settings.feeds_per_user, imports_per_day=settings.imports_per_day,
         suggestions_per_day=settings.suggestions_per_day, retries_per_hour=settings.retries_per_hour,
+        views=settings.views_per_user, tags=settings.tags_per_article, rules=settings.rules_per_user,
+        notifications_per_day=settings.notifications_per_day,
+    )  # fmt: skip
+
+
+def destination_limits(settings: Settings) -> DestinationLimits:
+    """Where channels may send to."""
+    return DestinationLimits(
+        hosts=frozenset(settings.channel_hosts), has_directory=settings.channel_directory is not None,
+        has_index=settings.elasticsearch_url is not None, allow_loopback=settings.allow_loopback,
+    )  # fmt: skip
+
+
+def delivering_options(settings: Settings) -> DeliveringOptions:
+    timeout, directory = settings.delivering_timeout, settings.channel_directory
+    return DeliveringOptions(
+        limits=destination_limits(settings), directory=str(directory) if directory else None,
+        concurrency=settings.delivering_concurrency, timeout=timeout, lease=max(DELIVERING_LEASE, 4 * timeout),
+        kept=settings.retention_deliveries,
     )  # fmt: skip
 
 
 def rate_limits(settings: Settings) -> RateLimits:
     return RateLimits(per_token=settings.api_rate_per_token, per_address=settings.api_rate_per_address)
+
+
+def stream_options(settings: Settings) -> StreamOptions:
+    return StreamOptions(most=settings.api_streams, per_user=settings.api_streams_per_user)
 
 
 def setting_lines(settings: Settings) -> list[SettingLine]:
@@ -250,6 +301,7 @@ def alert_options(settings: Settings) -> AlertOptions:
         disabled_least=settings.alert_disabled_least, critical_errors=settings.alert_critical_errors,
         no_success=settings.alert_no_success, stage_stopped=settings.alert_stage_stopped,
         queue_window=settings.alert_queue_window, queue_least=settings.alert_queue_least,
+        channel_failing=settings.alert_channel_failing,
     )  # fmt: skip
     return AlertOptions(
         thresholds, settings.alert_every, settings.alert_settle, settings.alert_digest,
@@ -311,12 +363,18 @@ def polling_options(settings: Settings) -> PollingOptions:
     )  # fmt: skip
 
 
+def _classifying_lease(settings: Settings) -> timedelta:
+    """Long enough for a batch that is killed, and then each of its articles, twice: another batch may be first."""
+    return 2 * (CLASSIFIED_AT_ONCE + 1) * settings.classify_timeout + WRITING
+
+
 def options_of(settings: Settings) -> StageOptions:
     """Options of the stages. Raises InvalidSettings."""
     lease = settings.extract_timeout * settings.extract_processes + WRITING
     robot = re.match(r"[a-zA-Z_-]+", settings.user_agent)  # a robots.txt names us by the first word
     return StageOptions(
         polling=polling_options(settings),
+        delivering=delivering_options(settings),
         frontier=frontier_options(settings),
         fetching=FetchingOptions(
             concurrency=settings.worker_count, timeout=settings.request_timeout, idle=settings.claim_retry_delay,
@@ -334,6 +392,10 @@ def options_of(settings: Settings) -> StageOptions:
             budget=settings.sitemap_budget, concurrency=settings.extract_processes, lease=lease,
         ),
         spider=SpiderOptions(budget=settings.spider_budget, concurrency=settings.extract_processes, lease=lease),
+        classifying=ClassifyingOptions(
+            concurrency=settings.classify_processes * 2, lease=_classifying_lease(settings),
+            batch=CLASSIFIED_AT_ONCE, is_enabled=settings.classify_enabled,
+        ),
         retention=RetentionOptions(
             articles=settings.retention_articles, events=settings.retention_events,
             polls=settings.retention_polls, clicks=settings.retention_clicks,
@@ -346,4 +408,9 @@ def options_of(settings: Settings) -> StageOptions:
         ),
         alerts=alert_options(settings),
         quotas=quotas_of(settings),
+        ai=ai_options(settings),
+        tagging=TaggingOptions(
+            model=settings.ai_tagging_model, concurrency=settings.ai_tagging_concurrency,
+            is_enabled=settings.ai_tagging,
+        ),
     )  # fmt: skip

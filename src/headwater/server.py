@@ -24,35 +24,49 @@ from headwater.asgi.guard import add_security_headers, guard, observe
 from headwater.asgi.handlers import make_call, provide
 from headwater.asgi.health import health_routes
 from headwater.asgi.session import PUBLIC_HTTPS
+from headwater.asgi.streams import StreamOptions, Streams
 from headwater.db import Database
+from headwater.downstream.watch import RevisionWatch
 from headwater.errors import HeadwaterError, Invalid, PortTaken
 from headwater.types import Clock
+from headwater.understanding.rulebook.trial import RuleTester
 from headwater.web import WebOptions, templates, web_routes
+
+STREAMS = "streams"  # in the app's state: they end when the server stops
 
 
 def create_app(
     database: Database, clock: Clock, api_token: SecretStr | None = None, web: WebOptions | None = None,
-    issuer: Issuer | None = None, openid: OpenId | None = None, limits: RateLimits | None = None
+    issuer: Issuer | None = None, openid: OpenId | None = None, limits: RateLimits | None = None,
+    streams: StreamOptions | None = None,
 ) -> Litestar:  # fmt: skip
     """Pages and API. The API accepts users' tokens, `api_token` (the operator's own) and tokens of `issuer`.
 
     Users may also log in with `openid`. `limits` are those of the API; none by default.
     """
-    web, limits = web or WebOptions(), limits or RateLimits()
+    web, limits, open_streams = web or WebOptions(), limits or RateLimits(), Streams(streams or StreamOptions())
     external_accounts = ExternalAccounts(database, clock, web.accounts)
     bearers = Bearers(database, clock, api_token, external_accounts, issuer)
     app = Litestar(
         route_handlers=[health_routes, *web_routes(database, clock, web), *api_routes(bearers, clock, limits)],
         dependencies=provide(
             database=database, clock=clock, openid=openid, quotas=web.quotas, inspector=web.inspector,
-            external_accounts=external_accounts,
-        ) | {"call": Provide(make_call, sync_to_thread=False)},
+            destination_limits=web.destinations, site=web.site,
+            external_accounts=external_accounts, rule_tester=RuleTester(database, clock, web.upload_sandbox),
+            streams=open_streams, revisions=RevisionWatch(database, open_streams.options.poll),
+        ) | {
+            "call": Provide(make_call, sync_to_thread=False),
+            "ai_options": Provide(lambda: web.summaries.ai, sync_to_thread=False),
+        },
         exception_handlers={
             HeadwaterError: respond_to_error, HTTPException: respond_to_http_error, Exception: respond_to_bug
         },
         before_send=[add_security_headers],
         template_config=templates,
-        state=State({PUBLIC_HTTPS: web.site.startswith("https://"), "openid_name": openid.name if openid else ""}),
+        state=State({
+            PUBLIC_HTTPS: web.site.startswith("https://"), "openid_name": openid.name if openid else "",
+            STREAMS: open_streams,
+        }),
         openapi_config=None,  # api/openapi.py describes the API
         logging_config=None,
         request_max_body_size=FORM_BYTES,  # larger only where a route sets it
@@ -113,6 +127,8 @@ async def serve(
 
     async def end_on_stop() -> None:
         await stop.wait()
+        if STREAMS in app.state:
+            app.state[STREAMS].close()
         server.should_exit = True
 
     ender = asyncio.create_task(end_on_stop())

@@ -48,6 +48,13 @@ class ChecksAtIntervals(Protocol):
     def check_interval(self) -> timedelta: ...
 
 
+@runtime_checkable
+class Closes(Protocol):
+    """A stage that keeps connections."""
+
+    async def close(self) -> None: ...
+
+
 class _StageLoop:
     """One stage: claims as much work as it has free slots, and runs each item in its own task."""
 
@@ -72,6 +79,8 @@ class _StageLoop:
         finally:
             for task in (stopping, *self._running):
                 task.cancel()
+            if isinstance(self._stage, Closes):
+                await self._stage.close()
         log.info("stage stopped", stage=self._stage.name)
 
     async def _turn(self) -> float:

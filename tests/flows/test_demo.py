@@ -29,6 +29,9 @@ def test_the_demo_shows_a_reader_their_articles_and_leaves_nothing(headwater: He
             working = reader.open("/feeds?status=working")
             articles = reader.open("/read")
             found = wait_for(lambda: lines(reader.open("/read?shelf=all&q=lighthouse")), demo)
+            sport = wait_for(lambda: lines(reader.open("/read?shelf=all&topic=sport")), demo)
+            story = wait_for(lambda: also_reported(reader), demo)
+            usage = wait_for(lambda: spent(reader.open("/admin/ai-usage")), demo)
             article = reader.open(re.findall(r"/articles/[0-9a-f-]{36}", articles)[0])
             visits = visits_to_the_zoo(followed)
         code = demo.stop()
@@ -41,6 +44,9 @@ def test_the_demo_shows_a_reader_their_articles_and_leaves_nothing(headwater: He
     assert articles.count("<article>") >= PER_PAGE
     assert "<article" in article
     assert found
+    assert any(re.search("cup|final", title, re.IGNORECASE) for title in sport)
+    assert story
+    assert usage > 0
     assert code == 0
     assert "Traceback" not in said
     assert list(temporary.iterdir()) == []
@@ -59,6 +65,21 @@ def visits_to_the_zoo(page: str) -> list[Visit]:
 def login_told(said: str) -> tuple[str, str] | None:
     found = re.search(r"Log in as (\S+) with the password (\S+)", said)
     return (found[1], found[2]) if found else None
+
+
+def also_reported(reader: Reader) -> list[str]:
+    """The other newsrooms that report an event, on the page of one of the articles about sport."""
+    for article in re.findall(r"/articles/[0-9a-f-]{36}", reader.open("/read?shelf=all&topic=sport")):
+        _, _, after = reader.open(article).partition("Also reported by")
+        if others := re.findall(r"/articles/[0-9a-f-]{36}", after):
+            return others
+    return []
+
+
+def spent(page: str) -> float:
+    """What language models have cost, of the page on AI usage."""
+    found = re.search(r"<dt>Spent</dt><dd>\$([0-9.]+)", page)
+    return float(found[1]) if found else 0.0
 
 
 def told_total(page: str) -> int:

@@ -27,7 +27,7 @@ from headwater_lab.zoo.visits import Visit, impolite
 from tests.flows.fetcher_process import start_fetcher
 from tests.flows.test_up import embedded_only
 from tests.flows.zoo_thread import open_zoo
-from tests.headwater_process import wait_for
+from tests.headwater_process import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.soak
 
@@ -82,7 +82,7 @@ def test_fetchers_that_are_killed_lose_nothing_and_ask_no_host_within_its_delay(
             for fetcher in running:
                 fetcher.terminate()
             for fetcher in running:
-                fetcher.join(30)
+                fetcher.join(PATIENCE_S)
         codes = Counter(fetcher.exitcode for fetcher in running)
         visits = list(zoo.visits)
     asked = Counter((visit.host, visit.path) for visit in visits if visit.path != "/robots.txt")

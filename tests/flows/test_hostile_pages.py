@@ -13,7 +13,7 @@ from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.runtime import utc_now
 from tests.flows.fetcher_process import start_fetcher
 from tests.flows.zoo_thread import open_zoo
-from tests.headwater_process import wait_for
+from tests.headwater_process import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.database
 
@@ -21,11 +21,11 @@ SECOND = timedelta(seconds=1)
 MEGABYTE = 1_000_000
 OPTIONS = FetchingOptions(
     concurrency=10,
-    timeout=2 * SECOND,
+    timeout=10 * SECOND,
     idle=SECOND / 10,
     crawl_delay_max=SECOND,
     hold=30 * SECOND,
-    lease=15 * SECOND,
+    lease=30 * SECOND,
     urls_per_host=10,
     max_bytes=10 * MEGABYTE,
     sitemap_max_bytes=20_000_000,
@@ -55,7 +55,7 @@ async def test_each_hostile_page_ends_in_a_stored_reason_and_the_fetcher_lives_o
             await submit(database, [zoo.url("h1.crowd", "/article/1.html")])
             wait_for(lambda: not waiting(conninfo))
             fetcher.terminate()
-            fetcher.join(20)
+            fetcher.join(PATIENCE_S)
         finally:
             fetcher.kill()
         ends = ends_of(conninfo)

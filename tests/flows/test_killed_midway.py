@@ -1,4 +1,4 @@
-"""A process or the database is killed in the midst of migrations, retention, a summary, an outbox batch or an import.
+"""A process or the database is killed in the midst of migrations, retention, a summary, an index batch or an import.
 
 Where is decided by a lock that the test holds: the victim waits for it at a known step, and is killed there. Then the
 work is done again, and all is as if nothing had happened: nothing lost, nothing doubled. The server is of the test's
@@ -24,20 +24,20 @@ from aiohttp import web
 from headwater.db import Connection, Database
 from headwater.db.embedded import EmbeddedServer
 from headwater.db.migrate import known_migrations, migrate_up
+from headwater.documents import store as documents
 from headwater.ids import new_id
 from headwater.library.store import subscriptions
 from headwater.library.summaries.types import SummaryOptions
 from headwater.library.summaries.writer import SummaryWriter
-from headwater.outbox import store as outbox
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.worker import Indexer
 from headwater.sources.opml_import import Importer
 from headwater.types import UserId
+from tests.ai.service import Reply, a_service
 from tests.builders import a_source
 from tests.clock import START, MovableClock
 from tests.databases import SCHEMA, new_database
 from tests.flows.test_up import embedded_only
-from tests.library.summaries.service import Reply, a_service
 from tests.publishing.conftest import OPTIONS as INDEX_OPTIONS
 from tests.publishing.stored import publish
 from tests.publishing.stub_elasticsearch import Call, StubElasticsearch
@@ -214,7 +214,7 @@ async def a_world(database: Database, clock: MovableClock) -> World:
     world = World(database, clock)
     await world.begin()
     async with database.transaction() as conn:
-        await outbox.listen(conn, target="index")
+        await documents.listen(conn, target="index")
     for month in (1, 2, 5):
         for day in (3, 4, 5):
             seen_at = START.replace(month=month, day=day)
@@ -234,14 +234,14 @@ async def retained(world: World) -> dict[str, object]:
         ),
         "months": await world.months(),
         "gone": await world.rows("SELECT article_tables_gone()"),
-        "told": sorted(await world.rows("SELECT url_key, version, action FROM outbox")),
+        "told": sorted(await world.rows("SELECT url_key, version, action FROM deliveries")),
         "starred": await world.rows("SELECT count(*) FROM marks WHERE starred_at IS NOT NULL"),
     }
 
 
 RETAINING: dict[str, LiteralString] = {
     "while a month is put aside": "LOCK TABLE articles IN ACCESS SHARE MODE",
-    "while the index is told": "LOCK TABLE outbox IN SHARE MODE",
+    "while the index is told": "LOCK TABLE deliveries IN SHARE MODE",
     "after the months are dropped": "LOCK TABLE feed_item_clicks IN SHARE MODE",
 }
 
@@ -381,13 +381,13 @@ async def test_a_summary_whose_process_is_killed_while_the_model_writes_can_be_m
     assert await summaries(scene) == ([("failed",), ("ready",)], 1)
 
 
-# The outbox
+# The search index
 
 URLS = [f"https://example.com/{number}" for number in range(5)]
 
 
 @HOW
-async def test_an_outbox_batch_that_was_killed_reaches_the_index_whole_and_once_in_effect(
+async def test_a_batch_for_the_index_that_was_killed_reaches_the_index_whole_and_once_in_effect(
     scene: Scene, how: str
 ) -> None:
     was_carried_out, may_answer = asyncio.Event(), asyncio.Event()
@@ -411,12 +411,12 @@ async def test_an_outbox_batch_that_was_killed_reaches_the_index_whole_and_once_
         await scene.start("tests.publishing.index_once", scene.conninfo, stub.url)
         async with asyncio.timeout(PATIENCE_S):
             await was_carried_out.wait()
-        async with scene.holding("LOCK TABLE outbox IN SHARE MODE"):
+        async with scene.holding("LOCK TABLE deliveries IN SHARE MODE"):
             may_answer.set()
             await scene.until_it_waits()  # to write down that the index has them
             await scene.kill(how)
         await scene.settled()
-        first = {key: document.version for key, document in stub.indices["raw_content-v1"].documents.items()}
+        first = {key: document.version for key, document in stub.indices["raw_content-v2"].documents.items()}
         clock.move(minutes=6)
         async with scene.database() as database:
             indexer = Indexer(database, index, clock, INDEX_OPTIONS)
@@ -425,11 +425,11 @@ async def test_an_outbox_batch_that_was_killed_reaches_the_index_whole_and_once_
                     await indexer.work(batch)
                 clock.move(seconds=10)
             async with database.transaction() as conn:
-                counts = await outbox.count(conn)
-        documents = stub.indices["raw_content-v1"].documents
+                counts = await documents.count(conn)
+        indexed = stub.indices["raw_content-v2"].documents
 
     assert len(first) == len(URLS)
-    assert {key: document.version for key, document in documents.items()} == first
+    assert {key: document.version for key, document in indexed.items()} == first
     assert {source["url"] for source in stub.documents("raw_content").values()} == set(URLS)
     assert counts.waiting == 0
 

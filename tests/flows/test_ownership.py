@@ -15,6 +15,7 @@ from headwater.library.store import lists
 from headwater.library.types import ArticleFull, ArticlesQuery, Shelf
 from headwater.net import Client
 from headwater.polling.worker import Poller
+from headwater.query.types import Words
 from headwater.sandbox import Sandbox
 from headwater.sources.subscribe import add_feed
 from tests.app import create_app
@@ -89,7 +90,7 @@ async def sees(database: Database, reader: User) -> ArticleFull:
 
 async def finds(database: Database, reader: User, words: str) -> int:
     async with database.as_user(reader.id) as conn:
-        return len((await search(conn, words=words, query=ArticlesQuery(shelf=Shelf.ALL), since=None)).lines)
+        return len((await search(conn, tree=Words(words), query=ArticlesQuery(shelf=Shelf.ALL), now=START)).lines)
 
 
 def said(article: ArticleFull) -> tuple[str, str | None, str, str | None]:

@@ -24,9 +24,9 @@ from headwater.alerts.types import Condition, Thresholds
 from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 from scripts import prometheus
 from tests.alerts.receiver import Receiver, open_receiver
-from tests.flows.test_up import free_port
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, wait_for
+from tests.ports import free_port
 
 pytestmark = pytest.mark.soak
 
@@ -59,6 +59,9 @@ def test_the_rules_have_the_thresholds_of_the_settings() -> None:
     assert f"* 100 > {limits.disabled_percent} *" in rules
     assert f"disabled_since_timestamp_seconds) > {limits.disabled_for.total_seconds():.0f}\n" in rules
     assert rules.count(f"failing_since_timestamp_seconds) > {limits.no_success.total_seconds():.0f}\n") == 2
+    assert (
+        f"(headwater_channel_failing_since_timestamp_seconds) > {limits.channel_failing.total_seconds():.0f}\n" in rules
+    )
     assert f"(headwater_critical_feed_errors) > {limits.critical_errors}\n" in rules
     assert f") > {stopped.total_seconds():.0f}\n" in rules
     assert set(re.findall(r"(?:offset |\[)(\d+)m", rules)) == {f"{stopped / timedelta(minutes=1):.0f}"}
@@ -273,7 +276,7 @@ def running(home: Path, name: str, *options: str) -> Iterator[subprocess.Popen[b
         finally:
             process.terminate()
             try:
-                process.wait(60)
+                process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

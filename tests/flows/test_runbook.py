@@ -98,7 +98,7 @@ class World:
         answer = self.api("GET", f"/admin/api/feeds/sources/{source_id}")
         return answer.json() if answer.status_code == 200 else {}
 
-    def api(self, method: str, path: str, **body: str) -> httpx.Response:
+    def api(self, method: str, path: str, **body: object) -> httpx.Response:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         return httpx.request(method, self.url + path, headers=headers, json=body or None, timeout=300)
 
@@ -123,7 +123,7 @@ def index() -> Iterator[StubElasticsearch]:
 
     thread = threading.Thread(target=lambda: asyncio.run(keep_open()))
     thread.start()
-    opened.wait(20)
+    opened.wait(300)
     yield stub
     close.set()
     thread.join()
@@ -229,6 +229,16 @@ def dead_urls(world: World) -> dict[str, str]:
     return {**stuck(world), "HOST": host, "PAGE": world.zoo.url("daily", "/")}
 
 
+def a_channel(world: World) -> dict[str, str]:
+    """Its destination refuses everything."""
+    options = {"url": world.zoo.url("daily", "/no-such-receiver")}
+    made = world.api(
+        "POST", "/api/v1/channels", name="articles:crime", query="topic:crime", destination="webhook", options=options
+    )
+    made.raise_for_status()
+    return {}
+
+
 def page_of_a_source(world: World) -> dict[str, str]:
     return {**stuck(world), "PAGE": world.zoo.url("daily", "/")}
 
@@ -313,6 +323,14 @@ def has_let_go_what_is_past_its_time(_world: World, _words: Words, said: str) ->
     return "events deleted" in said
 
 
+def has_a_higher_ceiling(world: World, _words: Words, _said: str) -> bool:
+    return world.api("GET", "/admin/api/ai-usage").json()["ceiling_micros"] == 800_000_000
+
+
+def is_replayed(_world: World, _words: Words, said: str) -> bool:
+    return "articles:crime" in said
+
+
 def has_nothing_to_show(_world: World, _words: Words, _said: str) -> bool:
     return True
 
@@ -327,6 +345,8 @@ SCENES: dict[str, tuple[Prepare, Check]] = {
     "Reset an error count": (failed_once, has_no_errors),
     "A host is paused": (stuck, has_nothing_to_show),
     "All polls fail at once": (nothing, has_nothing_to_show),
+    "The budget for language models is reached": (nothing, has_a_higher_ceiling),
+    "A channel fails or has dead letters": (a_channel, is_replayed),
     "The frontier keeps growing": (stuck, has_nothing_to_show),
     "URLs are dead": (dead_urls, has_nothing_to_show),
     "Extracted text is wrong": (page_of_a_source, has_nothing_to_show),

@@ -18,12 +18,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # What a package is called in the index, where it differs from the name that is imported.
 NAMES = {
+    "nats": "nats-py",
     "argon2": "argon2-cffi",
     "backports": "backports.zstd",
     "can_ada": "can-ada",
     "markdown_it": "markdown-it-py",
     "prometheus_client": "prometheus-client",
     "psycopg_pool": "psycopg",
+    "vaderSentiment": "vadersentiment",
 }
 A_MINUTE = 60.0
 

@@ -1,3 +1,5 @@
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,3 +50,12 @@ def test_xml_holds_what_is_safe_for_it(text: str):
 )
 def test_the_text_of_html_is_without_tags_comments_and_scripts(html: str, text: str):
     assert without_markup(html) == text
+
+
+@pytest.mark.parametrize("markup", ["<!--" * 25_000, "<!-- a -->" + "<!--" * 25_000])
+def test_comments_without_end_take_no_longer_than_other_markup(markup: str) -> None:
+    started = process_time()
+
+    assert without_markup(markup) == ""
+
+    assert process_time() - started < 2  # 10 s, if the time grew with the square

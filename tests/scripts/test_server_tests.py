@@ -109,7 +109,7 @@ def test_an_interrupted_run_leaves_no_server_behind(tmp_path: Path, stop: signal
         else:
             run.send_signal(stop)
         rest = run.stdout.read()
-        code = run.wait(30)
+        code = run.wait(300)
 
     assert (code, rest.strip()) == (128 + stop, "tidy")
     with pytest.raises(psycopg.OperationalError, match="refused"):

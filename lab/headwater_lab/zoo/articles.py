@@ -1,20 +1,19 @@
 """The articles that each site has published by now: the same for the same arguments in any process."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from hashlib import blake2b
-from typing import TypeVar
 from unicodedata import normalize
 from zlib import crc32
 
 from headwater_lab.zoo.languages import LANGUAGES, Language
+from headwater_lab.zoo.newsrooms import report
+from headwater_lab.zoo.seeded import SeededChoice
 from headwater_lab.zoo.sites import Site
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +32,6 @@ class Article:
     @property
     def summary(self) -> str:
         return self.paragraphs[0]
-
-
-class SeededChoice:
-    """A pseudo-random generator: the same sequence for the same seed, in any process."""
-
-    def __init__(self, *seed: object) -> None:
-        text = "/".join(map(str, seed)).encode()
-        self._state = int.from_bytes(blake2b(text, digest_size=8).digest())
-
-    def roll(self, sides: int) -> int:
-        self._state = (self._state * 6364136223846793005 + 1442695040888963407) % 2**64  # Knuth's MMIX generator
-        return (self._state >> 33) % sides
-
-    def pick(self, choices: Sequence[T]) -> T:
-        return choices[self.roll(len(choices))]
-
-    def sample(self, choices: Sequence[T], count: int) -> list[T]:
-        left = list(choices)
-        return [left.pop(self.roll(len(left))) for _ in range(min(count, len(left)))]
 
 
 class Publisher:
@@ -80,10 +60,13 @@ class Publisher:
         return [self.article(site, number) for number in range(newest, max(0, newest - count), -1)]
 
     def _write(self, site: Site, number: int) -> Article:
-        language = LANGUAGES[site.language]
-        choice = SeededChoice(site.host, number)
-        title, paragraphs, author = compose(language, choice)
-        section, base = choice.pick(language.sections), self._base_of(site.host)
+        if site.newsroom is None:
+            language, choice = LANGUAGES[site.language], SeededChoice(site.host, number)
+            title, paragraphs, author = compose(language, choice)
+            section = choice.pick(language.sections)
+        else:
+            title, paragraphs, author, section = report(number, site.newsroom)
+        base = self._base_of(site.host)
         return Article(
             number, f"{base}/{section}/{slug_of(title)}-{number}.html", title, paragraphs, author, section,
             site.language, published_at=datetime.fromtimestamp(int(self.published_at(site, number)), UTC),

@@ -12,9 +12,10 @@ from itertools import count
 
 from aiohttp import web
 
-from headwater_lab.zoo.articles import SeededChoice, compose
+from headwater_lab.zoo.articles import compose
 from headwater_lab.zoo.documents import ZooDocument, ZooRequest, respond
 from headwater_lab.zoo.languages import LANGUAGES
+from headwater_lab.zoo.seeded import SeededChoice
 from headwater_lab.zoo.sites import DOMAIN
 
 ENTRIES = 25

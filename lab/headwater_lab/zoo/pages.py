@@ -12,6 +12,7 @@ from headwater_lab.zoo.documents import ZooDocument, html
 from headwater_lab.zoo.exhibits import EXHIBITS, SIGHTS, Exhibit, Sight
 from headwater_lab.zoo.languages import LANGUAGES
 from headwater_lab.zoo.layouts import article_page, feed_links, menu
+from headwater_lab.zoo.newsrooms import EVENTS
 from headwater_lab.zoo.sites import Robots, Site
 
 _RULES: dict[Robots, str] = {
@@ -92,8 +93,7 @@ class PageRenderer:
         return ZooDocument(body, "text/html; charset=utf-8", etag, article.published_at.timestamp())
 
     def _listing(self, site: Site, name: str, page: int, now: float) -> ZooDocument | None:
-        sections = LANGUAGES[site.language].sections
-        if page < 1 or name not in (*sections, "archive"):
+        if page < 1 or name not in (*_sections(site), "archive"):
             return None
         newest = self._publisher.newest(site, now) - (page - 1) * _PER_PAGE
         articles = self._publisher.since(site, newest, _PER_PAGE)
@@ -102,12 +102,16 @@ class PageRenderer:
         return html(_listing_page(site, name.title(), chosen, older))
 
 
+def _sections(site: Site) -> tuple[str, ...]:
+    return LANGUAGES[site.language].sections if site.newsroom is None else tuple(event.topic for event in EVENTS)
+
+
 def _listing_page(site: Site, heading: str, articles: list[Article], after: str) -> str:
     cards = "\n".join(_card(article) for article in articles)
     members = '<p><a href="/members/secrets">For members</a></p>' if site.robots == "fenced" else ""
     return (
         f'<!doctype html>\n<html lang="{site.language}"><head><meta charset="utf-8"><title>{escape(site.title)}</title>'
-        f"{feed_links(site)}</head>\n<body><nav>{menu(site, LANGUAGES[site.language].sections)}</nav>"
+        f"{feed_links(site)}</head>\n<body><nav>{menu(site, _sections(site))}</nav>"
         f"<h1>{escape(site.title)}</h1><p>{escape(heading)}</p>\n{cards}\n{after}{members}</body></html>"
     )
 

@@ -17,6 +17,7 @@ from headwater_lab.zoo.documents import ZooDocument, ZooRequest, html, respond
 from headwater_lab.zoo.exhibits import Exhibit, Sight
 from headwater_lab.zoo.faults import ANY_PATH, FAULTS
 from headwater_lab.zoo.feeds import FeedRenderer
+from headwater_lab.zoo.language_model import complete
 from headwater_lab.zoo.pages import PageRenderer, landing_page
 from headwater_lab.zoo.sites import DOMAIN, SITES
 from headwater_lab.zoo.visits import RequestLog, Visit
@@ -64,6 +65,11 @@ class Zoo:
         """The URL of a path; `daily` is short for `daily.zoo.test`."""
         is_whole = host == DOMAIN or host.endswith((f".{DOMAIN}", ".invalid"))
         return self._base_of(host if is_whole else f"{host}.{DOMAIN}") + path
+
+    @property
+    def model_url(self) -> str:
+        """The base URL of a stand-in for a language model, with the API of OpenAI."""
+        return f"http://127.0.0.1:{self.port}{_CONTROL}v1"
 
     @property
     def visits(self) -> Sequence[Visit]:
@@ -120,7 +126,7 @@ class Zoo:
         return self._feeds.document(site, feed, now) if feed else self._pages.find(site, path, now)
 
     async def _control(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Control requests of tests in another process; they are not logged."""
+        """Control requests of tests in another process, and the language model; they are not logged."""
         match request.method, request.path.removeprefix(_CONTROL):
             case "GET", "visits":
                 response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
@@ -134,6 +140,8 @@ class Zoo:
             case "POST", "edition":
                 self.crowd.edition += 1
                 return web.json_response({"edition": self.crowd.edition})
+            case "POST", "v1/chat/completions":
+                return web.json_response(complete(await request.json()))
             case _:
                 return web.Response(status=404)
 

@@ -46,6 +46,7 @@ class Site:
     layout: Layout = "semantic"
     robots: Robots = "none"
     sitemaps: tuple[Sitemap, ...] = ()
+    newsroom: int | None = None  # reports the events of events.toml, in the words of this number
 
 
 def _site(name: str, title: str, tagline: str, *feeds: ZooFeed) -> Site:
@@ -108,6 +109,23 @@ _NEWSPAPERS = (
          period=_HOUR, listed=10, robots="garbage"),
 )  # fmt: skip
 
+
+def _newsroom(number: int, name: str, title: str, feed: ZooFeed, layout: Layout) -> Site:
+    """All have one period: number n of each is about event n."""
+    return Site(
+        f"{name}.{DOMAIN}", title, "The news of the day", (feed,), period=4 * _MINUTE, listed=20, layout=layout,
+        robots="open", newsroom=number,
+    )  # fmt: skip
+
+
+_NEWSROOMS = (
+    _newsroom(0, "tribune", "The Lindow Tribune", ZooFeed("/feed.xml"), "rich"),
+    _newsroom(1, "standard", "The Northern Standard", ZooFeed("/atom.xml", "atom"), "semantic"),
+    _newsroom(2, "chronicle", "Saltmere Chronicle", ZooFeed("/feed.xml"), "semantic"),
+    _newsroom(3, "dispatch", "The Evening Dispatch", ZooFeed("/feed.json", "json11"), "rich"),
+    _newsroom(4, "newswire", "Coastal Newswire", ZooFeed("/atom.xml", "atom"), "busy"),
+)
+
 _FOREIGN = (
     Site(f"rivage.{DOMAIN}", "Le Rivage", "Le journal de l’eau", (ZooFeed("/flux.xml", encoding="iso-8859-1"),),
          language="fr", period=_MINUTE, listed=15, layout="semantic", robots="open"),
@@ -167,4 +185,4 @@ _BEHIND = (
     _site("lobby", "The Front Desk", "The feed is upstairs", ZooFeed("/upstairs.xml")),
 )
 
-SITES = {site.host: site for site in (*_NEWSPAPERS, *_FOREIGN, *_ODD, *_BEHIND)}
+SITES = {site.host: site for site in (*_NEWSPAPERS, *_NEWSROOMS, *_FOREIGN, *_ODD, *_BEHIND)}

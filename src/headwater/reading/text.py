@@ -11,7 +11,8 @@ _CONTROL = bytes([*range(9), 11, 12, *range(14, 32), 127])  # all but tab, line 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 _HIDDEN = re.compile(r"<(script|style)\b[^<>]*>.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-_TAG_OR_COMMENT = re.compile(r"<!--.*?-->|</?[a-zA-Z!?][^<>]*>", re.DOTALL)
+_TAG = re.compile(r"</?[a-zA-Z!?][^<>]*>")
+_TAG_OR_COMMENT = re.compile(rf"<!--.*?-->|{_TAG.pattern}", re.DOTALL)
 _BREAK = re.compile(r"<(?:br|p|div|li|tr|h[1-6])\b[^<>]*>", re.IGNORECASE)
 # Matched whole, so that none is decoded twice; a name is as long as possible, as the character after it decides.
 _REFERENCE = re.compile(r"&(?:#[0-9]++;?|#[xX][0-9a-fA-F]++;?|([a-zA-Z][a-zA-Z0-9]*+)(;|=)?)")
@@ -38,7 +39,10 @@ def xml_safe(text: str) -> str:
 def without_markup(markup: str) -> str:
     if "<" not in markup and "&" not in markup:
         return markup
-    markup = _TAG_OR_COMMENT.sub("", _BREAK.sub(" ", _HIDDEN.sub("", markup)))
+    markup = _BREAK.sub(" ", _HIDDEN.sub("", markup))
+    # After the end of the last comment none is looked for: each beginning would be compared with all that follows.
+    before, end, after = markup.rpartition("-->")
+    markup = _TAG_OR_COMMENT.sub("", before + end) + _TAG.sub("", after)
     return unescape(markup.partition("<!--")[0])
 
 

@@ -1,4 +1,6 @@
-"""One server for all of these stories, one browser for each module; each test is a person with a profile of its own.
+"""One server and one browser for each module; each test is a person with a profile of its own.
+
+A server of all modules would refuse the eleventh account that is made from one address within an hour.
 
 The browser does not live for the whole session: while Playwright's loop is open in this thread, no test that has a loop
 of its own can run.
@@ -17,7 +19,7 @@ from tests.flows.zoo_thread import open_zoo
 NO_BROWSER = "NO BROWSER HERE: none of these flows was tested. Install chromium (apt install chromium)."
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def place() -> Iterator[Place]:
     """As a person starts it: the embedded database, in a folder that its own account can enter."""
     if CHROMIUM is None:

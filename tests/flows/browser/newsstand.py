@@ -34,7 +34,7 @@ def open_newsstand() -> Iterator[Newsstand]:
         def do_GET(self) -> None:
             stand = stands[0]
             stand.asked.append(self.path)
-            stand.gate.wait(30)
+            stand.gate.wait(300)
             kind, body = stand.documents.get(self.path, ("text/plain", ""))
             self.send_response(200 if body else 404)
             self.send_header("Content-Type", f"{kind}; charset=utf-8")

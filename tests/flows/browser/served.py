@@ -14,6 +14,7 @@ from headwater.db import Database
 from headwater.db.migrate import migrate_up
 from headwater.server import address_of, create_app, listen, serve
 from tests.databases import new_database
+from tests.headwater_process import PATIENCE_S
 
 T = TypeVar("T")
 
@@ -32,7 +33,7 @@ class Served:
         async def working() -> T:
             return await work(self.database)
 
-        return asyncio.run_coroutine_threadsafe(working(), self.loop).result(60)
+        return asyncio.run_coroutine_threadsafe(working(), self.loop).result(PATIENCE_S)
 
 
 @contextmanager
@@ -57,7 +58,7 @@ def serve_pages(server_conninfo: str) -> Iterator[Served]:
 
     thread = threading.Thread(target=lambda: asyncio.run(live()))
     thread.start()
-    ready.wait(60)
+    ready.wait(PATIENCE_S)
     assert started, "the pages did not start; see above"
     try:
         yield started[0]

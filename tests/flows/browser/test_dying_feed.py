@@ -56,7 +56,7 @@ class World:
         async def working() -> T:
             return await work()
 
-        return asyncio.run_coroutine_threadsafe(working(), self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(working(), self._loop).result(300)
 
     def poll_at(self, at: datetime) -> PollReport | None:
         """Let time pass, and poll what is due then."""

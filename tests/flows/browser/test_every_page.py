@@ -44,6 +44,7 @@ INSIDE = {
     "no stars": "/read?shelf=starred",
     "nothing found": "/read?shelf=all&q=zzzz",
     "account": "/account",
+    "settings": "/settings",
     "opml": "/opml",
 }
 

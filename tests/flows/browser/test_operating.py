@@ -12,6 +12,7 @@ from headwater.frontier.store import changes, claims, queue
 from headwater.frontier.types import Answered, GivenUp, HostAnswer, Origin, Submission
 from headwater.ids import new_id
 from headwater_lab.zoo import Zoo
+from tests.ai.spending import spend
 from tests.analytics.crowd import a_crowd, does
 from tests.flows.browser.person import CHROMIUM, Place, open_page, register
 from tests.flows.browser.served import Served, serve_pages
@@ -152,6 +153,29 @@ def test_popularity_has_no_fault_empty_or_full(operator: Page, served: Served) -
     expect(operator.get_by_role("row", name="Daily")).to_contain_text("100 %")
     operator.get_by_role("link", name="Stars").press("Enter")
     expect(operator).to_have_url("/admin/popularity?period=day&sort=stars")
+
+
+def test_ai_usage_has_no_fault_and_its_ceiling_is_changed_by_keyboard(operator: Page, served: Served) -> None:
+    operator.goto("/admin/ai-usage", wait_until="networkidle")
+    assert faults_of(operator) == []
+    today = datetime.now(UTC).date().isoformat()
+
+    async def fill(database: Database) -> None:
+        await spend(database, today, 400_000_000, requests=1000, failures=2, tokens=(10**6, 10**5))
+
+    served.run(fill)
+    operator.goto("/admin/ai-usage", wait_until="networkidle")
+    expect(operator.get_by_text("Saving: from 75 % on")).to_be_visible()
+    assert faults_of(operator) == []
+
+    operator.get_by_label("Dollars").fill("1000")
+    operator.get_by_label("Dollars").press("Enter")
+    expect(operator.get_by_role("status")).to_contain_text("is $1,000.00 now. It was $500.00.")
+    expect(operator.get_by_text("Normal", exact=True)).to_be_visible()
+    operator.get_by_label("Dollars").fill("a lot")
+    operator.get_by_role("button", name="Change").click()
+    expect(operator.locator("#ceiling-errors")).to_contain_text("Enter an amount in dollars")
+    assert faults_of(operator) == []
 
 
 @pytest.fixture

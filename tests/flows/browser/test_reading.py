@@ -12,13 +12,13 @@ from tests.flows.browser.person import (
     PASSWORD,
     PHONE,
     Place,
-    add_feed,
     feed_line,
     follow,
     open_page,
     overflow_of,
     register,
     state_of,
+    subscribe,
 )
 
 LIST = "/read?shelf=all"
@@ -69,7 +69,7 @@ def test_register_follow_read_star_search_and_log_out(page: Page, place: Place) 
 
     page.goto("/read?shelf=starred")
     expect(page.locator("[data-open]")).to_have_text([title])
-    page.get_by_role("searchbox").fill(title)
+    page.get_by_role("combobox", name="Search these articles").fill(title)
     page.get_by_role("button", name="Search").click()
     expect(page.locator("[data-open]")).to_have_text([title])
 
@@ -83,7 +83,7 @@ def test_a_feed_changes_from_pending_to_healthy_without_a_reload(at_feeds: Page)
     with open_newsstand() as stand:
         stand.documents = {"/feed.xml": ("application/rss+xml", RSS)}
         stand.gate.clear()
-        add_feed(at_feeds, "Slow Review", stand.url("/feed.xml"))
+        subscribe(at_feeds, "Slow Review", stand.url("/feed.xml"))
         expect(state_of(at_feeds, "Slow Review")).to_have_text("Pending")
 
         stand.gate.set()
@@ -133,7 +133,7 @@ def test_the_empty_list_leads_to_the_form_that_fills_it(page: Page) -> None:
 
     page.get_by_role("link", name="Add a feed").click()
 
-    expect(page.locator("#feed-add-form").get_by_label("Name")).to_be_visible()
+    expect(page.locator("#feed-add-form").get_by_label("Website or feed URL")).to_be_visible()
 
 
 def test_a_refused_feed_says_why_and_keeps_what_was_typed(at_feeds: Page, place: Place) -> None:
@@ -158,7 +158,14 @@ def test_who_comes_back_logs_in(page: Page, reader: Reader) -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
 
-    page.wait_for_url("**/dashboard")
+    page.wait_for_url(re.compile(r"/read\?shelf=unread$"))
+
+
+RIGHT_OF_TEXT = """one => {
+    const range = document.createRange();
+    range.selectNodeContents(one);
+    return range.getBoundingClientRect().right;
+}"""
 
 
 def test_a_phone_reaches_everything_and_nothing_sticks_out(browser: Browser, place: Place, reader: Reader) -> None:
@@ -166,7 +173,12 @@ def test_a_phone_reaches_everything_and_nothing_sticks_out(browser: Browser, pla
         browser, place, storage_state=reader.profile, viewport=PHONE, has_touch=True, is_mobile=True
     ) as page:
         page.goto(LIST)
-        page.get_by_role("button", name="Feeds").tap()
+        expect(page.locator("#total-unread")).not_to_be_empty()
+        name = page.locator(".shelves > ul a").first.evaluate(RIGHT_OF_TEXT)
+        number = page.locator("#total-unread").bounding_box()
+        assert number
+        assert number["x"] >= name
+        page.get_by_role("button", name="Choose feed").tap()
         page.locator("#feed-shelves").get_by_role("link", name="Rivage").tap()
         expect(page.get_by_role("heading", level=1)).to_have_text("Rivage")
         widths = [overflow_of(page)]
@@ -269,11 +281,49 @@ def test_g_and_a_letter_go_places(at_list: Page, key: str, leads: str) -> None:
     expect(at_list).to_have_url(re.compile(leads))
 
 
+def test_the_search_is_completed_by_keyboard(at_list: Page) -> None:
+    box = at_list.get_by_role("combobox", name="Search these articles")
+    options = at_list.get_by_role("listbox", name="Completions").get_by_role("option")
+    at_list.keyboard.press("/")
+    at_list.keyboard.type("-sour")
+    expect(options).to_have_text([re.compile("^source:")])
+    expect(box).to_have_attribute("aria-expanded", "true")
+
+    at_list.keyboard.press("ArrowDown")
+    at_list.keyboard.press("Enter")
+    expect(box).to_have_value("-source:")
+    expect(options.first).to_be_visible()
+    at_list.keyboard.type("zoo")
+    expect(options).to_have_text(['source:"Zoo Daily"'])
+    at_list.keyboard.press("ArrowDown")
+    active = options.get_attribute("id")
+    expect(box).to_have_attribute("aria-activedescendant", active or "")
+    at_list.keyboard.press("Tab")
+    expect(box).to_have_value('-source:"Zoo Daily" ')
+    expect(options).to_have_count(0)
+
+    at_list.keyboard.press("Enter")
+    expect(at_list).to_have_url(re.compile("q=-source"))
+    expect(at_list.locator(".from").first).not_to_have_text("Zoo Daily")
+    assert at_list.locator(".from").all_inner_texts().count("Zoo Daily") == 0
+
+
+def test_what_cannot_be_read_is_marked_and_corrected_by_a_click(at_list: Page) -> None:
+    box = at_list.get_by_role("combobox", name="Search these articles")
+    box.fill("sorce:rivage")
+    box.press("Enter")
+
+    expect(at_list.get_by_role("alert")).to_contain_text("Unknown field `sorce:`, did you mean `source:`?")
+    expect(at_list.locator("mark")).to_have_text("sorce:")
+    at_list.get_by_role("link", name="Search for source:rivage").click()
+    expect(at_list.locator(".from").first).to_have_text("Rivage")
+
+
 def test_keys_are_letters_where_one_types(at_list: Page) -> None:
     at_list.keyboard.press("/")
     at_list.keyboard.type("jokes g?")
 
-    expect(at_list.get_by_role("searchbox")).to_have_value("jokes g?")
+    expect(at_list.get_by_role("combobox", name="Search these articles")).to_have_value("jokes g?")
     expect(at_list.locator("#keys")).to_be_hidden()
     at_list.keyboard.press("Escape")
     at_list.keyboard.press("j")
@@ -305,7 +355,7 @@ def test_sign_up_to_first_article_works_by_keyboard_alone(page: Page, place: Pla
 
     press_until(page, "Tab", "details.add summary")
     keys.press("Enter")
-    for text in ("Rivage", place.zoo.url("rivage", "/flux.xml"), ""):
+    for text in (place.zoo.url("rivage", "/flux.xml"), "Rivage", "", ""):
         keys.press("Tab")
         keys.type(text)
     keys.press("Enter")
