@@ -103,8 +103,8 @@ async def test_the_page_needs_no_token_no_script_and_nothing_from_elsewhere(visi
     assert [(await visitor.get(address)).status_code for address in loaded] == [200] * len(loaded)
     assert " style=" not in page.text
     assert set(re.findall(r"<script ([^>]*)>", re.sub(r"[?]v=\w+", "", page.text))) <= {
-        'src="/vendor/htmx.min.js" defer',
-        'src="/static/headwater.js" defer',
+        'src="/vendor/htmx.min.js" defer blocking="render"',
+        'src="/static/headwater.js" defer blocking="render"',
     }
 
 

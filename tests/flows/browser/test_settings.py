@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import TimeoutError as BrowserTimeoutError
 
 from tests.flows.browser.person import CHROMIUM, overflow_of
 from tests.flows.browser.served import Served, serve_pages
@@ -71,3 +72,20 @@ def test_every_density_fits_the_screen(reader: Page, density: str, screen: Any) 
     assert len(tops) == (1 if (density, screen) == ("Cards", DESKTOP) else 3)
     assert overflow_of(reader) <= 0
     assert faults_of(reader) == []
+
+
+def test_a_button_is_shown_only_when_the_scripts_that_it_needs_have_run(reader: Page) -> None:
+    held: list[Route] = []
+    reader.route("**/htmx.min.js*", lambda route: held.append(route))  # noqa: PLW0108 -- not a built-in method
+    reader.goto("/read?shelf=all", wait_until="commit")
+    button = reader.get_by_role("button", name="Mark all as read")
+
+    button.wait_for()
+    with pytest.raises(BrowserTimeoutError):
+        button.click(timeout=1000)
+    for route in held:
+        route.continue_()
+    reader.unroute("**/htmx.min.js*")
+    button.click()
+
+    expect(reader.get_by_text("marked as read")).to_be_visible()
