@@ -61,11 +61,23 @@ def open_page(browser: Browser, place: Place, **more: Any) -> Iterator[Page]:
     context.set_default_timeout(PATIENCE_MS)
     context.on("weberror", lambda error: broken.append(str(error.error)))
     context.on("console", lambda said: broken.append(said.text) if is_refusal_of_policy(said.text) else None)
+    context.on("page", _type_when_loaded)
     try:
         yield context.new_page()
         assert broken == []
     finally:
         context.close()
+
+
+def _type_when_loaded(page: Page) -> None:
+    """Unlike clicks, keys do not wait for what they act on: in a page whose scripts have not run they are lost."""
+    press = page.keyboard.press
+
+    def press_when_loaded(key: str, **more: Any) -> None:
+        page.wait_for_load_state()
+        press(key, **more)
+
+    page.keyboard.press = press_when_loaded
 
 
 def is_refusal_of_policy(said: str) -> bool:
