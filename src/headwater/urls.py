@@ -131,6 +131,14 @@ def url_key(url: str) -> bytes:
     return key_of(canonical(url))
 
 
+def key_or_none(url: str) -> bytes | None:
+    """The same; None for an invalid URL."""
+    try:
+        return url_key(url)
+    except InvalidUrl:
+        return None
+
+
 def url_and_key(text: str) -> tuple[str, bytes]:
     """The result of `parse_url`, and its key, parsed once. Raises InvalidUrl."""
     parsed = _parsed(text)

@@ -262,7 +262,7 @@ async def test_an_article_that_was_deleted_is_set_aside_in_its_place(
     hook.answer = lambda *_: None
     await run(deliverer)
     assert hook.revisions == [1, 3]
-    reason = "The article was deleted before it was sent."
+    reason = "The article was deleted before it was sent, or is no longer public."
     assert await in_state(database, channel.id, DeliveryState.REFUSED) == [(2, reason)]
 
 

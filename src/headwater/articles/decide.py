@@ -20,14 +20,14 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def is_private_feed(feed_url: str | None, *, is_system: bool) -> bool:
+def is_private_feed(feed_url: str | None, *, is_public: bool) -> bool:
     """Whether a feed is a user's with a key in its URL: what it says, and what it lists, is for its subscribers."""
-    return not is_system and feed_url is not None and masked(feed_url) != feed_url
+    return not is_public and feed_url is not None and masked(feed_url) != feed_url
 
 
 def is_private(feeds: Sequence[ListingFeed]) -> bool:
     """Whether only private feeds list an article: users' feeds with a key in their URL. Its page may be private too."""
-    return bool(feeds) and all(is_private_feed(one.feed_url, is_system=one.is_system) for one in feeds)
+    return bool(feeds) and all(is_private_feed(one.feed_url, is_public=one.is_public) for one in feeds)
 
 
 def is_of_site(url: str, key: bytes, site: str) -> bool:

@@ -41,7 +41,7 @@ class ListedEntry(NamedTuple):
 class ListingFeed(NamedTuple):
     """The feed of a source that lists an article; no URL: a source without a feed."""
 
-    is_system: bool
+    is_public: bool  # managed by operators, or suggested and approved
     feed_url: str | None
 
 

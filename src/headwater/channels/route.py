@@ -16,6 +16,7 @@ from headwater.channels.types import ChannelId
 from headwater.channels.visible import find_visible
 from headwater.db import Connection, Database
 from headwater.errors import Invalid
+from headwater.labels.store import queue_for_index
 from headwater.observability.log import get_logger
 from headwater.query.grammar import parse
 from headwater.query.matcher import Matcher
@@ -43,13 +44,16 @@ class Router:
 
         The articles are locked (`articles.store.state.hold`). Nothing else may be locked after this.
         """
-        changed = await revisions.find_changed(conn, ids=sorted(article_ids)) if article_ids else {}
+        visible = await find_visible(conn, sorted(article_ids), now)
+        changed = await revisions.find_changed(conn, ids=sorted(article_ids), visible=visible) if article_ids else {}
         if not changed:
             return 0
-        version, matches = await self._match(conn, changed, now)
+        await queue_for_index(conn, article_ids=changed, now=now)
+        routed = [one for one in visible if one in changed]
+        version, matches = await self._match(conn, routed, now)
         taken = await revisions.take(conn, count=len(changed), now=now)
         if taken.channels_version != version:  # a channel was changed meanwhile; no other can be until we commit
-            _, matches = await self._match(conn, changed, now)
+            _, matches = await self._match(conn, routed, now)
         first = taken.last - len(changed) + 1
         new = {
             first + place: NewRevision(article_id, digest, matches.get(article_id, ()))
@@ -64,7 +68,7 @@ class Router:
         if not article_ids or not self._by_story:
             return 0
         revised = await revisions.find_revised(conn, ids=sorted(article_ids))
-        _, matches = await self._match(conn, revised, now)
+        _, matches = await self._match(conn, await find_visible(conn, revised, now), now)
         found = {
             article_id: channels
             for article_id in revised
@@ -83,16 +87,14 @@ class Router:
         return len(new)
 
     async def _match(self, conn: Connection, ids: Collection[ArticleId], now: datetime) -> tuple[int, _Matches]:
-        """The channels of each article, and the version of the channels that they were found with."""
+        """The channels of each visible article, and the version of the channels that they were found with."""
         async with self._loading:
             version = await self._load_locked(conn)
             if not len(self._matcher) or not ids:
                 return version, {}
             documents = await read_documents(conn, sorted(ids))
             matches = await match_all(conn, self._matcher, documents, now)
-        matched = [article_id for article_id, channels in matches.items() if channels]
-        visible = await find_visible(conn, matched, now)
-        return version, {article_id: matches[article_id] for article_id in visible}
+        return version, matches
 
     async def _load(self, conn: Connection) -> int:
         async with self._loading:

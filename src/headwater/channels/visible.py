@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from headwater.articles.decide import is_private
+from headwater.articles.store import state
 from headwater.channels.store import listed
 from headwater.db import Connection
 from headwater.errors import InvalidUrl
@@ -12,20 +13,28 @@ from headwater.frontier.keys import locate
 from headwater.frontier.store.listing import find_several
 from headwater.frontier.types import Origin
 from headwater.types import ArticleId
+from headwater.urls import key_or_none
 
 
 async def find_visible(conn: Connection, ids: Sequence[ArticleId], now: datetime) -> list[ArticleId]:
     """Those of these articles that are not known from private feeds of users only, in their order.
 
-    An article that no feed lists was submitted to the frontier, or it is a starred one whose feed was deleted: the
-    latter is hidden, since the feed may have been private.
+    One that no public feed lists is visible if it was submitted to the frontier. A starred one whose feed was deleted
+    is hidden, since the feed may have been private.
     """
     if not ids:
         return []
     feeds = await listed.find_feeds(conn, article_ids=ids)
-    unlisted = [one for one in ids if one in feeds and not feeds[one]]
-    submitted = await _find_submitted(conn, unlisted, now) if unlisted else set[ArticleId]()
-    return [one for one in ids if one in submitted or (feeds.get(one) and not is_private(feeds[one]))]
+    hidden = {one for one, its in feeds.items() if not its or is_private(its)}
+    submitted = await _find_submitted(conn, sorted(hidden), now) if hidden else set[ArticleId]()
+    return [one for one in ids if one in submitted or (one in feeds and one not in hidden)]
+
+
+async def route_deleted(conn: Connection, urls: Sequence[str], now: datetime) -> None:
+    """These URLs were deleted from the frontier: their articles may not be visible any more."""
+    keys = [key for url in urls if (key := key_or_none(url)) is not None]
+    if ids := await listed.find_ids(conn, url_keys=keys):
+        await state.queue_revised(conn, ids=ids, at=now)
 
 
 async def _find_submitted(conn: Connection, ids: Sequence[ArticleId], now: datetime) -> set[ArticleId]:

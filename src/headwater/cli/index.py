@@ -13,9 +13,9 @@ from headwater.cli.terminal import confirm, exit_failed
 from headwater.documents import store as documents
 from headwater.documents.types import DocumentCounts
 from headwater.errors import Invalid
-from headwater.publishing import store
 from headwater.publishing.decide import faults
 from headwater.publishing.elasticsearch import SearchIndex
+from headwater.publishing.reading import count_documents
 from headwater.runtime import Runtime
 
 index_app = group("Check the search index, and fill it again.", "index check")
@@ -65,7 +65,7 @@ async def rebuild(
     async with runtime.database.transaction() as conn:
         await documents.listen(conn, target=target)
         await documents.refill(conn)
-        stored = await store.count_content(conn)
+        stored = await count_documents(conn, now=runtime.tools.clock())
     queued = f"{counted(stored, 'document is', 'documents are')} queued for {index.index}; the stage `delivering` sends"
     moved = f" The alias no longer points to {', '.join(left)}, which can be deleted." if left else ""
     print_text(f"{queued} them.{moved}")
@@ -80,7 +80,7 @@ async def check(runtime: Runtime, as_json: AsJson = False) -> None:
     """
     look = await _index(runtime).look()
     async with runtime.database.transaction() as conn:
-        counts, stored = await documents.count(conn), await store.count_content(conn)
+        counts, stored = await documents.count(conn), await count_documents(conn, now=runtime.tools.clock())
     found = faults(look, counts, stored)
     text = f"{look.server}, health {look.health}: {look.index} has {look.documents or 0} of {stored} documents."
     record = asdict(look) | {"stored": stored, "waiting": counts.waiting, "faults": found}

@@ -11,8 +11,9 @@ from typing import Final
 from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_one, fetch_value
-from headwater.documents.types import ClaimedEntry, DocumentCounts, DocumentEntry, RefusedEntry
+from headwater.documents.types import Action, ClaimedEntry, DocumentCounts, DocumentEntry, RefusedEntry
 from headwater.ids import new_id
+from headwater.types import ArticleId
 
 CHANNEL_NAME: Final = "search-index"
 COUNTED_MOST: Final = 100_000
@@ -254,6 +255,14 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
         SELECT count(*) FROM known
     """
     return await fetch_value(conn, statement, {"now": now, "limit": limit}) or 0
+
+
+async def find_entries(conn: Connection, *, article_ids: Sequence[ArticleId]) -> list[DocumentEntry]:
+    """Entries that send these articles again, without those that have no content."""
+    statement = "SELECT article_id, url_key, version FROM content WHERE article_id = ANY(%(ids)s)"
+    cur = await conn.execute(statement, {"ids": list(article_ids)})
+    rows = await cur.fetchall()
+    return [DocumentEntry(article_id, bytes(key), version, Action.INDEX) for article_id, key, version in rows]
 
 
 async def oldest_at(conn: Connection) -> datetime | None:

@@ -14,11 +14,10 @@ from headwater.db import Connection
 from headwater.downstream import store
 from headwater.downstream.decide import fitting, in_order
 from headwater.downstream.types import LONG_FIELDS, SHORT_FIELDS, ArticleField, DownstreamArticle, Place, RevisionPage
-from headwater.errors import InvalidUrl
 from headwater.query.sql import SqlCondition
 from headwater.query.store import find_among
 from headwater.types import ArticleId
-from headwater.urls import url_key
+from headwater.urls import key_or_none
 
 EXAMINED_AT_ONCE: Final = 1_000
 EXAMINED_MOST: Final = 10_000  # per page
@@ -119,10 +118,3 @@ async def find_ids(conn: Connection, urls: Sequence[str]) -> dict[str, ArticleId
     keys = {url: key for url in urls if (key := key_or_none(url)) is not None}
     found = await store.find_by_keys(conn, url_keys=list(keys.values())) if keys else {}
     return {url: found[key] for url, key in keys.items() if key in found}
-
-
-def key_or_none(url: str) -> bytes | None:
-    try:
-        return url_key(url)
-    except InvalidUrl:
-        return None

@@ -11,7 +11,6 @@ from psycopg.types.json import Jsonb
 from headwater.articles.store.state import hold
 from headwater.db import Connection, fetch_all, fetch_column, fetch_value
 from headwater.documents import store as documents
-from headwater.documents.types import Action, DocumentEntry
 from headwater.labels.decide import decide_shown
 from headwater.labels.types import ArticleLabel, Method, NewLabel, Scheme, TitledArticle
 from headwater.types import ArticleId
@@ -103,13 +102,11 @@ async def _write(conn: Connection, *, labels: Mapping[ArticleId, Sequence[Articl
 
 
 async def queue_for_index(conn: Connection, *, article_ids: Collection[ArticleId], now: datetime) -> None:
-    """Send these articles to the search index again: labels and story are in its documents."""
+    """Send these articles to the search index again, since what its documents say of them changed, or whether it has
+    them: labels, story, sources. What is not visible is deleted from it."""
     if not article_ids:
         return
-    statement = "SELECT article_id, url_key, version FROM content WHERE article_id = ANY(%(ids)s)"
-    cur = await conn.execute(statement, {"ids": sorted(article_ids)})
-    rows = await cur.fetchall()
-    entries = [DocumentEntry(article_id, bytes(key), version, Action.INDEX) for article_id, key, version in rows]
+    entries = await documents.find_entries(conn, article_ids=sorted(article_ids))
     await documents.enqueue(conn, entries=entries, now=now)
 
 

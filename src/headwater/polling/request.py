@@ -84,7 +84,7 @@ class FeedRequests:
             return classify_type(content_type, status)
         feed_url, most = asked.feed_url, self.options.max_entries
         # A user's feed with a key in its URL may say what only its subscribers may read.
-        is_private = is_private_feed(feed_url, is_system=asked.is_system)
+        is_private = is_private_feed(feed_url, is_public=asked.is_system)
         try:
             feed = await self.sandbox.run(
                 read_feed, response.body, url=response.url, feed_url=feed_url, content_type=content_type,

@@ -8,6 +8,7 @@ from typing import Final
 
 from headwater.channels.store import deliveries
 from headwater.channels.types import Channel
+from headwater.channels.visible import find_visible
 from headwater.db import Connection
 from headwater.feeds.write import WrittenEntry, WrittenFeed
 from headwater.publishing import store
@@ -15,6 +16,7 @@ from headwater.publishing.delivery.types import OutgoingMessage
 from headwater.publishing.message import ArticleRecord, article_fields, message_of
 
 FEED_ENTRIES: Final = 50
+COUNTED_AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +28,25 @@ class ChannelMessages:
     has_more: bool
 
 
+async def count_documents(conn: Connection, *, now: datetime) -> int:
+    """How many documents the search index should have: one for each visible article with content."""
+    hidden, after = 0, None
+    while doubtful := await store.list_doubtful(conn, after=after, limit=COUNTED_AT_ONCE):
+        hidden += len(doubtful) - len(await find_visible(conn, doubtful, now))
+        after = doubtful[-1]
+    return await store.count_content(conn) - hidden
+
+
 async def read_messages(
     conn: Connection, channel: Channel, *, after: int, limit: int, now: datetime
 ) -> ChannelMessages:
-    """What the channel has after a revision, without articles that are deleted."""
+    """What the channel has after a revision, without articles that are deleted or no longer visible."""
     latest = await deliveries.last_revision(conn)  # first: what is up to it is visible then
     rows = await deliveries.list_after(conn, channel_id=channel.id, after=after, limit=limit)
     has_more = len(rows) == limit
     with_html = bool(channel.options.get("html"))
-    records = await store.read_records(conn, article_ids=[one.article_id for one in rows], with_html=with_html)
+    visible = await find_visible(conn, [one.article_id for one in rows], now)
+    records = await store.read_records(conn, article_ids=visible, with_html=with_html)
     messages = [
         message_of(
             records[one.article_id], channel_id=channel.id, channel=channel.name, revision=one.revision, now=now,
@@ -53,11 +65,12 @@ def feed_addresses(site: str, key: str) -> tuple[str, str]:
     return f"{base}/atom.xml", f"{base}/feed.json"
 
 
-async def read_feed(conn: Connection, channel: Channel, *, url: str) -> WrittenFeed:
-    """The newest articles of a channel, each once."""
+async def read_feed(conn: Connection, channel: Channel, *, url: str, now: datetime) -> WrittenFeed:
+    """The newest articles of a channel, each once, without those that are no longer visible."""
     rows = await deliveries.list_newest(conn, channel_id=channel.id, limit=FEED_ENTRIES)
     with_html = bool(channel.options.get("html"))
-    records = await store.read_records(conn, article_ids=[one.article_id for one in rows], with_html=with_html)
+    visible = await find_visible(conn, [one.article_id for one in rows], now)
+    records = await store.read_records(conn, article_ids=visible, with_html=with_html)
     entries = [_entry(records[one.article_id], one.queued_at) for one in rows if one.article_id in records]
     updated_at = max((one.updated_at for one in entries), default=channel.created_at)
     return WrittenFeed(f"urn:uuid:{channel.id}", url, channel.name, updated_at, entries)

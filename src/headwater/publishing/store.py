@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-from headwater.db import Connection, fetch_all, fetch_rows, fetch_value
+from headwater.db import Connection, fetch_all, fetch_column, fetch_rows, fetch_value
 from headwater.publishing.message import ArticleRecord
 from headwater.publishing.types import IndexDocument
 from headwater.types import ArticleId
@@ -58,6 +58,7 @@ async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping
             SELECT sources.id AS source_id, sources.name AS source_name
             FROM article_sources JOIN sources ON sources.id = article_sources.source_id
             WHERE article_sources.article_id = content.article_id
+                AND (sources.is_system OR sources.moderation_status = 'approved')  -- others are not named
             ORDER BY article_sources.title IS NOT NULL, article_sources.seen_at, sources.id  -- its own site first
             LIMIT 1
         ) AS listed ON true
@@ -83,6 +84,21 @@ async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping
 
 async def count_content(conn: Connection) -> int:
     return await fetch_value(conn, "SELECT count(*) FROM content")
+
+
+async def list_doubtful(conn: Connection, *, after: ArticleId | None, limit: int) -> list[ArticleId]:
+    """The next articles with content that may be private: no source that every user may see lists them."""
+    statement = """
+        SELECT article_id FROM content
+        WHERE article_id > coalesce(%(after)s::uuid, %(first)s::uuid) AND NOT EXISTS (
+            SELECT FROM article_sources JOIN sources ON sources.id = source_id
+            WHERE article_sources.article_id = content.article_id
+                AND (sources.is_system OR sources.moderation_status = 'approved')
+            OFFSET 0
+        )
+        ORDER BY article_id LIMIT %(limit)s
+    """
+    return await fetch_column(conn, statement, {"after": after, "first": UUID(int=0), "limit": limit})
 
 
 async def read_records(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from headwater.channels.visible import find_visible
 from headwater.db import Connection, Database
 from headwater.documents import store as documents
 from headwater.documents.types import ClaimedEntry
@@ -139,7 +140,8 @@ class Indexer:
 
     async def _send_group(self, entries: Sequence[ClaimedEntry]) -> list[ItemOutcome]:
         async with self._database.transaction() as conn:
-            contents = await store.read(conn, article_ids=[entry.article_id for entry in entries])
+            visible = await find_visible(conn, [entry.article_id for entry in entries], self._clock())
+            contents = await store.read(conn, article_ids=visible)  # the others are deleted from the index
         operations = [
             operation(entry, contents.get(entry.article_id), most_bytes=self._options.batch_bytes) for entry in entries
         ]

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from headwater.articles.decide import is_private_feed
 from headwater.articles.store import state
 from headwater.db import Connection
 from headwater.errors import Invalid, NothingToPoll, SourceIsOff, SourceNotFound
@@ -88,6 +89,14 @@ async def route_again(conn: Connection, source_id: SourceId, now: datetime) -> N
     await state.queue_listed(conn, source_id=source_id, at=now, limit=ROUTED_AGAIN_MOST)
 
 
+async def route_moved(
+    conn: Connection, source_id: SourceId, *, before: str | None, after: str, is_public: bool, now: datetime
+) -> None:
+    """The same for a feed that has another URL, if its URL has a key from now on, or no longer."""
+    if is_private_feed(before, is_public=is_public) != is_private_feed(after, is_public=is_public):
+        await route_again(conn, source_id, now)
+
+
 async def change_ingestion(conn: Connection, source: Source, *, overrides: SourceOverrides, now: datetime) -> Source:
     """Change how pages are found and read. New start pages are due now. Raises InvalidUrl, Invalid, SourceExists."""
     changed = apply_overrides(source, overrides)
@@ -104,6 +113,7 @@ async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> 
     key = key_after_edit(address, url) if address else url_key(url)
     await sources.change_url(conn, source_id=source.id, feed_url=url, feed_url_key=key)
     await suggestions.remove(conn, source_id=source.id)
+    await route_moved(conn, source.id, before=source.feed_url, after=url, is_public=source.is_system, now=now)
     if source.feed_url is None:
         await feed_schedule.schedule_first(conn, source_id=source.id, feed_url=url, host=host_of(url), now=now)
     moved = replace(source, feed_url=url)

@@ -14,6 +14,7 @@ from headwater.polling.store import moves as feed_moves
 from headwater.polling.store import results as feed_results
 from headwater.polling.types import MovedFeed
 from headwater.sources.decide import key_after_move, may_merge
+from headwater.sources.follow import route_again, route_moved
 from headwater.sources.store import merging, sources
 from headwater.types import Clock, SourceId
 from headwater.urls import host_of, parse_url, url_key
@@ -61,6 +62,9 @@ class Mover:
         except SourceExists:
             return False
         await feed_moves.adopt(conn, source_id=source_id, feed_url=url, host=host_of(url), now=self.clock())
+        if address:
+            before, is_system = address.feed_url, address.is_system
+            await route_moved(conn, source_id, before=before, after=url, is_public=is_system, now=self.clock())
         log.info("source moved", source_id=str(source_id), to=url)
         return True
 
@@ -71,6 +75,7 @@ class Mover:
         except SourceNotFound:
             return  # deleted meanwhile: the next round takes the URL
         if await merge(conn, source_id=source_id, into=other.id):
+            await route_again(conn, other.id, self.clock())  # it may have become a system source
             log.info("source merged", source_id=str(source_id), into=str(other.id), url=url)
         else:
             await feed_moves.stay(conn, source_id=source_id)

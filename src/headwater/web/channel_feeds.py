@@ -46,4 +46,4 @@ async def _read(call: CallContext, secret: str, url: str) -> WrittenFeed:
         raise NotFound(GONE)
     await count_attempt(call.database, bucket=f"channel-feed:{channel.id}", limit=READS, now=call.now)
     async with call.database.transaction() as conn:
-        return await read_feed(conn, channel, url=url)
+        return await read_feed(conn, channel, url=url, now=call.now)

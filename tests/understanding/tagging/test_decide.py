@@ -46,10 +46,10 @@ def test_the_third_attempt_is_the_last() -> None:
     assert waits == [START + timedelta(minutes=15), START + timedelta(hours=2), None, None]
 
 
-SYSTEM = ListingFeed(is_system=True, feed_url="https://example.com/feed.xml?key=8c1f")
-PUBLIC = ListingFeed(is_system=False, feed_url="https://example.com/feed.xml")
-SITE = ListingFeed(is_system=False, feed_url=None)
-KEYED = ListingFeed(is_system=False, feed_url="https://example.com/feed.xml?key=8c1f")
+SYSTEM = ListingFeed(is_public=True, feed_url="https://example.com/feed.xml?key=8c1f")
+PUBLIC = ListingFeed(is_public=False, feed_url="https://example.com/feed.xml")
+SITE = ListingFeed(is_public=False, feed_url=None)
+KEYED = ListingFeed(is_public=False, feed_url="https://example.com/feed.xml?key=8c1f")
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ async def read_as_feed(call: Call, channel_id: PathId, site: NamedDependency[str
     """Read the newest articles of a channel as Atom, or as JSON Feed for `Accept: application/feed+json`."""
     async with call.database.transaction() as conn:
         channel = await records.find(conn, channel_id=ChannelId(channel_id))
-        feed = await read_feed(conn, channel, url=f"{site}{call.request.url.path}")
+        feed = await read_feed(conn, channel, url=f"{site}{call.request.url.path}", now=call.now)
     is_json = "json" in call.request.headers.get("accept", "").lower()
     write, media_type = (write_json_feed, JSON_TYPE) if is_json else (write_atom, ATOM_TYPE)
     return respond_with_feed(call.request, write(feed), media_type=media_type)

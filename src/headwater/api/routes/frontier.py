@@ -17,9 +17,8 @@ from headwater.api.parameters import ByHost, Cursor, Limit, PathId, read_cursor,
 from headwater.asgi.handlers import Call, CallContext, encode_cursor
 from headwater.audit.types import AuditAction
 from headwater.channels.types import DestinationLimits
-from headwater.channels.visible import frontier_id
+from headwater.channels.visible import frontier_id, route_deleted
 from headwater.db import Connection
-from headwater.downstream.read import key_or_none
 from headwater.downstream.store import find_extracted
 from headwater.errors import InvalidUrl, UrlNotFound
 from headwater.frontier.keys import locate
@@ -29,6 +28,7 @@ from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, Su
 from headwater.net.guard import BlockedAddress, check_submitted
 from headwater.sources.store.sources import list_labels
 from headwater.types import PageCursor, SourceId
+from headwater.urls import key_or_none
 
 BATCH = 5_000
 RETRY_PAGES = 20  # of a thousand URLs each, per request
@@ -171,6 +171,7 @@ async def _delete(conn: Connection, call: CallContext, ids: Sequence[UUID]) -> s
     """Delete URLs, with an entry in the audit log for each. Returns the ids that were in the frontier."""
     known = await listing.find_several(conn, ids=ids, now=call.now) if ids else {}
     deleted = set(await changes.delete(conn, ids=list(dict.fromkeys(ids)))) if ids else set[UUID]()
+    await route_deleted(conn, [url.url for url in known.values()], call.now)
     for one in sorted(deleted):
         url = known.get(one)
         detail = {"status": url.status.value, "last_error": url.last_error} if url else {}

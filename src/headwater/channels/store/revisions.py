@@ -27,10 +27,13 @@ class TakenRevisions:
     channels_version: int
 
 
-async def find_changed(conn: Connection, *, ids: Sequence[ArticleId]) -> dict[ArticleId, bytes]:
+async def find_changed(
+    conn: Connection, *, ids: Sequence[ArticleId], visible: Sequence[ArticleId]
+) -> dict[ArticleId, bytes]:
     """Those of these classified articles of which a message would say something new, each with the digest of it.
 
-    Scores are not in it, except the quality: they change a little with each model. Nor is the story.
+    Scores are not in it, except the quality: they change a little with each model. Nor is the story. An article that
+    is `visible` from now on, or no longer, has changed: there is a message about it, or none.
     """
     statement = """
         SELECT state.article_id, said.digest
@@ -60,13 +63,13 @@ async def find_changed(conn: Connection, *, ids: Sequence[ArticleId]) -> dict[Ar
                 articles.url, articles.title, articles.author, extract(epoch FROM articles.published_at),
                 md5(articles.summary), md5(articles.content), page.version, page.canonical_url, page.duplicate_of,
                 page.near_duplicate_of, shown.labels, listed.links
-            )::text, 'UTF8')) AS digest
+            )::text || CASE WHEN state.article_id = ANY(%(visible)s) THEN '' ELSE ' hidden' END, 'UTF8')) AS digest
         ) AS said
         WHERE state.article_id = ANY(%(ids)s) AND state.classified_at IS NOT NULL
             AND said.digest IS DISTINCT FROM state.revision_digest
         ORDER BY state.article_id
     """
-    cur = await conn.execute(statement, {"ids": list(ids)})
+    cur = await conn.execute(statement, {"ids": list(ids), "visible": list(visible)})
     return {ArticleId(article_id): bytes(digest) for article_id, digest in await cur.fetchall()}
 
 

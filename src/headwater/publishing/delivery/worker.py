@@ -17,6 +17,7 @@ from headwater.channels.decide import BATCH_DEFAULT
 from headwater.channels.store import deliveries
 from headwater.channels.store.deliveries import DueDeliveries, LeasedChannel
 from headwater.channels.types import DeliveryRow, DestinationKind, delivery_id
+from headwater.channels.visible import find_visible
 from headwater.db import Connection, Database
 from headwater.documents import store as documents
 from headwater.errors import Invalid
@@ -47,7 +48,7 @@ log = get_logger()
 
 SWEPT_EVERY: Final = timedelta(minutes=1)
 SWEPT_AT_ONCE: Final = 5_000
-GONE: Final = "The article was deleted before it was sent."
+GONE: Final = "The article was deleted before it was sent, or is no longer public."
 READ_AT_ONCE: Final = 1_000  # deliveries of a channel without a destination
 
 
@@ -63,7 +64,7 @@ class DueDocuments:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The first of what is due, and the records of their articles, without those that no longer exist."""
+    """The first of what is due, and the records of their articles, without those that no longer exist or are hidden."""
 
     due: DueDeliveries
     rows: Sequence[DeliveryRow]  # as many as fit into one request
@@ -263,7 +264,8 @@ class Deliverer:
         sizes = await store.measure(conn, article_ids=ids)
         count = decide.first_pack([sizes.get(one, 2_000) for one in ids], self._options.batch_bytes)
         with_html = bool(channel.options.get("html"))
-        records = await store.read_records(conn, article_ids=ids[:count], with_html=with_html)
+        visible = await find_visible(conn, ids[:count], self._clock())  # it may not be since it was queued
+        records = await store.read_records(conn, article_ids=visible, with_html=with_html)
         return _Batch(due, due.rows[:count], records)
 
     def _messages(self, channel: LeasedChannel, batch: _Batch) -> list[OutgoingMessage]:

@@ -18,6 +18,7 @@ from litestar.response import Redirect, Template
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import Call, CallContext, decode_cursor, encode_cursor
 from headwater.audit.types import AuditAction
+from headwater.channels.visible import route_deleted
 from headwater.db import Connection
 from headwater.errors import Invalid, UrlNotFound
 from headwater.frontier.retrying import RETRIED, retry_matching
@@ -138,6 +139,7 @@ async def remove(call: Call, data: URLEncodedBody[FrontierForm]) -> Template | R
     async with call.database.transaction() as conn:
         found = await _find(conn, data.ids, call.now)
         await changes.delete(conn, ids=[url.id for url in found])
+        await route_deleted(conn, [url.url for url in found], call.now)
         for url in found:
             detail = {"status": url.status.value, "last_error": url.last_error}
             await call.audit(conn, AuditAction.URL_DELETED, url.url, url.id, **detail)
