@@ -284,6 +284,19 @@ async def test_a_test_is_limited_in_days_articles_time_and_examples(database: Da
 
 
 @pytest.mark.database
+async def test_a_test_neither_reads_nor_shows_what_only_private_feeds_list(
+    database: Database, clock: MovableClock
+) -> None:
+    await fill(database)
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE sources SET is_system = false, feed_url = feed_url || '?key=8c1f2a'")
+
+    trial = await attempt(RuleTester(database, clock))
+
+    assert (trial.tested, trial.matched, trial.examples) == (0, 0, [])
+
+
+@pytest.mark.database
 async def test_articles_that_the_sandbox_cannot_read_are_counted(database: Database, clock: MovableClock) -> None:
     await fill(database)
 

@@ -160,6 +160,18 @@ async def test_skipping_shows_older_articles_only(mo: Person, database: Database
     assert (await mo.open(f"{REVIEW}?before=x")).status_code == 400
 
 
+async def test_what_only_private_feeds_list_is_not_in_the_queue(
+    mo: Person, database: Database, disputed: ArticleId
+) -> None:
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE sources SET is_system = false, feed_url = feed_url || '?key=8c1f2a'")
+
+    page = (await mo.open(REVIEW)).text
+
+    assert str(disputed) not in page
+    assert "Bold" not in page
+
+
 LINE = re.compile(r"data-line[ >]")
 
 

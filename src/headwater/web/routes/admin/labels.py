@@ -16,6 +16,7 @@ from litestar.response import Redirect, Template
 
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import Call, CallContext
+from headwater.channels.visible import find_visible
 from headwater.db import Connection
 from headwater.errors import Invalid
 from headwater.labels import store
@@ -30,6 +31,7 @@ from headwater.web.errors import fragment
 from headwater.web.query import parse_id
 
 PAGE = 20
+EXAMINED = 200  # for one page: those that only private feeds list are not shown
 SOURCES_SHOWN = 10
 REVIEW = "/admin/labels/review"
 ONE = "/admin/labels/{article_id:uuid}"
@@ -91,13 +93,21 @@ async def list_lines(call: Call, before: FromQuery[str] = "") -> dict[str, Any]:
     if before and start is None:
         raise Invalid("Invalid id of an article. Start at the first page.")
     async with call.database.transaction() as conn:
-        ids = await store.list_disputed(conn, before=ArticleId(start) if start else None, limit=PAGE + 1)
-        lines = await _lines_of(conn, ids[:PAGE])
+        ids = await store.list_disputed(conn, before=ArticleId(start) if start else None, limit=EXAMINED)
+        visible = await find_visible(conn, ids, call.now)
+        lines = await _lines_of(conn, visible[:PAGE])
         disputed = await store.count_disputed(conn, most=overview.COUNTED_MOST)
     return {
-        "lines": lines, "disputed": disputed, "before": before, "next": ids[PAGE - 1] if len(ids) > PAGE else None,
+        "lines": lines, "disputed": disputed, "before": before, "next": _last(visible, ids),
         "most": overview.COUNTED_MOST, "shown": "review",
     }  # fmt: skip
+
+
+def _last(visible: Sequence[ArticleId], examined: Sequence[ArticleId]) -> ArticleId | None:
+    """The article after which the next page begins; None: there is no other page."""
+    if len(visible) > PAGE:
+        return visible[PAGE - 1]
+    return examined[-1] if len(examined) == EXAMINED else None
 
 
 @get(REVIEW, role=Role.MODERATOR, dependencies={"found": Provide(list_lines)})
