@@ -1,6 +1,7 @@
 """What all responses have in common, and responses during an outage."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -8,9 +9,13 @@ from datetime import timedelta
 import pytest
 from httpx import AsyncClient
 from litestar import get
+from litestar.params import FromPath
+from structlog.testing import capture_logs
 
+from headwater.asgi.errors import SECRET_PATHS
+from headwater.asgi.session import PUBLIC
 from headwater.db import Connection, Database
-from headwater.errors import Conflict, NotFound
+from headwater.errors import Conflict, NotFound, QueryTimedOut, Unavailable
 from headwater.server import create_app, create_health_app
 from tests.browser import visit
 from tests.clock import MovableClock
@@ -137,6 +142,41 @@ async def test_an_error_has_its_status_and_a_bug_reveals_nothing(
 
     assert response.status_code == status
     assert "secret" not in response.text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [None, QueryTimedOut("slow"), Unavailable("busy"), ZeroDivisionError("bug")],
+    ids=lambda one: type(one).__name__,
+)
+@pytest.mark.parametrize("prefix", SECRET_PATHS)
+async def test_the_secret_of_an_address_is_in_no_line_of_the_log(
+    prefix: str, error: Exception | None, database: Database, clock: MovableClock
+) -> None:
+    @get(prefix + "{secret:str}/raise", role=PUBLIC)
+    async def fail(secret: FromPath[str]) -> None:
+        assert secret
+        if error:
+            raise error
+
+    app = create_app(database, clock)
+    app.register(fail)
+    async with visit(app) as client:
+        with capture_logs() as lines:
+            await client.get(f"{prefix}my-secret/raise")
+            await client.get(f"{prefix}my-secret/nothing")
+
+    assert len(lines) >= 2
+    assert "my-secret" not in str(lines)
+
+
+def test_every_path_with_a_secret_is_known_to_the_log(database: Database, clock: MovableClock) -> None:
+    secret = [
+        one.path for one in create_app(database, clock).routes if re.search(r"\{(secret|code|token)[:}]", one.path)
+    ]
+
+    assert len(secret) >= 5
+    assert [one for one in secret if not one.startswith(SECRET_PATHS)] == []
 
 
 async def test_requests_are_counted(web: AsyncClient) -> None:

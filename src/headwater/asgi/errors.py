@@ -14,6 +14,7 @@ from headwater import errors as kinds
 from headwater.asgi.handlers import AnyRequest
 from headwater.errors import HeadwaterError
 from headwater.observability.log import get_logger
+from headwater.urls import MASK
 
 log = get_logger()
 
@@ -36,6 +37,7 @@ WRONG_METHOD = "This URL does not support this method."
 DETAILS = {404: "This page does not exist.", 405: WRONG_METHOD, 413: "The request is too large."}
 API_DETAILS = {404: "There is no resource at this URL.", 405: WRONG_METHOD, 413: "The body is too large."}
 FAULTS_MAX = 100  # per response
+SECRET_PATHS = ("/view-feeds/", "/channel-feeds/", "/unsubscribe/")  # what follows reads or changes without a login
 TIMED_OUT = "The database query took too long and was cancelled. Try again later, or request less at once."
 
 
@@ -164,6 +166,12 @@ def status_of(error: HeadwaterError) -> int:
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
+def logged_path(path: str) -> str:
+    """A path as the log may have it: the secret in an address of a feed, or in a mailed link, is left out."""
+    found = next((one for one in SECRET_PATHS if path.startswith(one)), None)
+    return path if found is None else f"{found}{MASK}"
+
+
 def retry_header(error: HeadwaterError) -> dict[str, str]:
     match error:
         case kinds.TooManyAttempts():
@@ -181,12 +189,12 @@ def respond_to_error(request: AnyRequest, error: HeadwaterError) -> AnyResponse:
     if isinstance(error, kinds.NotLoggedIn) and not is_api_request(request):
         return respond(request, status, str(error), headers={"Location": LOGIN})
     if isinstance(error, kinds.QueryTimedOut):
-        log.warning("request timed out in the database", path=request.scope["path"], error=error.cause)
+        log.warning("request timed out in the database", path=logged_path(request.scope["path"]), error=error.cause)
         return respond(request, status, TIMED_OUT, code=code_of(error))
     if status == 503:
         # An outage of the database is logged as an error of its own, once, and not for each request.
         write = log.debug if isinstance(error, kinds.DatabaseUnavailable) else log.warning
-        write("request refused", path=request.scope["path"], error=str(error))
+        write("request refused", path=logged_path(request.scope["path"]), error=str(error))
         # Details of an outage (addresses, paths) belong in the log, not in a response.
         text = "The database is unavailable. Headwater reconnects automatically."
         return respond(request, status, text, code=code_of(error))
@@ -207,7 +215,7 @@ def respond_to_http_error(request: AnyRequest, error: HTTPException) -> AnyRespo
 
 def respond_to_bug(request: AnyRequest, error: Exception) -> AnyResponse:
     """The response to an unexpected exception; the details are logged, not shown."""
-    log.error("request broke", path=request.scope["path"], exc_info=error)
+    log.error("request broke", path=logged_path(request.scope["path"]), exc_info=error)
     return respond(request, 500, "Internal error. The log has the details.")
 
 

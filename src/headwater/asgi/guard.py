@@ -15,7 +15,7 @@ from litestar.datastructures import MutableScopeHeaders
 from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-from headwater.asgi.errors import respond_to_http_error
+from headwater.asgi.errors import logged_path, respond_to_http_error
 from headwater.asgi.handlers import AnyRequest
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
@@ -180,7 +180,7 @@ def observe(app: ASGIApp) -> ASGIApp:
             if not scope.get("state", {}).get(IS_STREAM):  # it lasts as long as its client listens
                 metrics.HTTP_SECONDS.labels(method=method, route=route).observe(took)
             took_ms = round(took * 1000, 1)
-            path = route if "{secret}" in route else scope["path"]
+            path = logged_path(scope["path"])
             log.debug("request", method=method, route=route, path=path, status=status, took_ms=took_ms)
 
     return observed

@@ -12,7 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response import Template
 
 from headwater import errors
-from headwater.asgi.errors import LOGIN, TIMED_OUT, retry_header, status_of
+from headwater.asgi.errors import LOGIN, TIMED_OUT, logged_path, retry_header, status_of
 from headwater.asgi.handlers import AnyRequest
 from headwater.observability.log import get_logger
 
@@ -58,13 +58,13 @@ def fragment(
                 is_slow = isinstance(error, errors.QueryTimedOut)
                 is_outage = isinstance(error, errors.DatabaseUnavailable) and not is_slow
                 write = log.debug if is_outage else log.warning  # an outage is logged once, elsewhere
-                write("request refused", path=request.scope["path"], error=str(error))
+                write("request refused", path=logged_path(request.scope["path"]), error=str(error))
                 status, message = (503, TIMED_OUT) if is_slow else (500, broken)
                 return respond(request, status, "refusal.html", retry_header(error), message=message)
             case errors.HeadwaterError():
                 return respond(request, status_of(error), "refusal.html", retry_header(error), message=str(error))
             case _:
-                log.error("request broke", path=request.scope["path"], exc_info=error)
+                log.error("request broke", path=logged_path(request.scope["path"]), exc_info=error)
                 return respond(request, 500, "refusal.html", message=broken)
 
     # The app has handlers of HTTPException and HeadwaterError, which one of Exception alone does not replace.
