@@ -18,6 +18,7 @@ from headwater.accounts.external import ExternalAccounts, Issuer
 from headwater.accounts.openid import OpenId
 from headwater.api import api_routes
 from headwater.api.limits import RateLimits
+from headwater.asgi.connections import WatchedConnection
 from headwater.asgi.csrf import FORM_BYTES, PARTS_MAX
 from headwater.asgi.errors import respond_to_bug, respond_to_error, respond_to_http_error
 from headwater.asgi.guard import add_security_headers, guard, observe
@@ -120,8 +121,9 @@ async def serve(
     Client address and scheme are those of the connection, or those that one of the trusted `proxies` sends.
     """
     config = uvicorn.Config(
-        app, lifespan="off", log_config=None, access_log=False, server_header=False, proxy_headers=bool(proxies),
-        forwarded_allow_ips=list(proxies), timeout_graceful_shutdown=max(1, round(drain.total_seconds())),
+        app, http=WatchedConnection, lifespan="off", log_config=None, access_log=False, server_header=False,
+        proxy_headers=bool(proxies), forwarded_allow_ips=list(proxies),
+        timeout_graceful_shutdown=max(1, round(drain.total_seconds())),
     )  # fmt: skip
     server = _Server(config)
 
