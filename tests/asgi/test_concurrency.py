@@ -4,15 +4,19 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from headwater.asgi.guard import guard
 from headwater.asgi.session import CONCURRENT, RequestLimiter
 from headwater.db import Connection, Database, RequestDatabase
 from headwater.errors import TooManyRequests
 from headwater.ids import new_id
 from headwater.server import create_app
 from headwater.types import UserId
+from tests.api.conftest import BEARER, TOKEN
 from tests.clock import MovableClock
 from tests.web.visitor import a_person
 
@@ -107,6 +111,30 @@ async def test_requests_without_a_login_take_few_connections_and_the_rest_wait(
     assert counted.most <= 2 * CONCURRENT  # those that are processed, and those whose cookie is looked up
 
 
+@pytest.mark.database
+async def test_many_requests_with_one_token_take_few_connections_and_the_rest_wait(
+    database: Database, clock: MovableClock
+) -> None:
+    async with Counted(database.conninfo, pool_size=40, wait=WAIT) as counted:
+        limited = RequestDatabase(counted, statement_timeout=WAIT, per_user=3)
+        async with a_person(create_app(limited, clock, SecretStr(TOKEN))) as program:
+            answers = await asyncio.gather(*(program.client.get("/api/v1/articles", headers=BEARER) for _ in range(40)))
+
+    assert {one.status_code for one in answers} == {200}
+    assert counted.most <= 3
+
+
+@pytest.mark.database
+async def test_many_wrong_tokens_take_few_connections(database: Database, clock: MovableClock) -> None:
+    wrong = {"Authorization": "Bearer hw_wrong"}
+    counted = Counted(database.conninfo, pool_size=40, wait=WAIT)
+    async with counted, a_person(create_app(counted, clock)) as program:
+        answers = await asyncio.gather(*(program.client.get("/api/v1/rules", headers=wrong) for _ in range(40)))
+
+    assert {one.status_code for one in answers} == {401}
+    assert counted.most <= CONCURRENT
+
+
 class Counted(Database):
     """Remembers how many transactions were open at the same time."""
 
@@ -147,3 +175,21 @@ def test_every_route_limits_the_concurrent_requests_of_a_client() -> None:
     }
 
     assert unlimited == {"/healthz", "/readyz", "/metrics"}  # those who ask at the same time share one look
+
+
+async def test_another_network_waits_for_a_few_requests_of_a_flood_not_for_all() -> None:
+    begun: list[str] = []
+
+    async def app(scope: Any, _receive: Any, _send: Any) -> None:
+        begun.append(scope["client"][0])
+
+    guarded: Any = guard(app)
+
+    async def ask(address: str) -> None:
+        scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [], "state": {}}
+        await guarded({**scope, "client": (address, 1)}, None, None)
+
+    await asyncio.gather(*(ask("127.0.0.2") for _ in range(100)), ask("127.0.0.9"))
+
+    assert len(begun) == 101
+    assert begun.index("127.0.0.9") <= 2

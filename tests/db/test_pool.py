@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
 import psycopg
 import pytest
@@ -206,6 +207,23 @@ async def test_one_user_has_only_some_of_the_connections(database: Database) -> 
 
     async with limited.as_user(ann) as conn:
         await conn.execute("SELECT 1")
+
+
+async def test_all_transactions_of_a_client_share_its_connections(database: Database) -> None:
+    ann, bob = UserId(new_id()), UserId(new_id())
+    limited = RequestDatabase(
+        database, statement_timeout=timedelta(seconds=5), per_user=1, longest_wait=timedelta(milliseconds=50)
+    )
+    of_ann = limited.of(ann)
+    for begin in (of_ann.transaction, of_ann.as_system, partial(of_ann.as_user, ann), partial(limited.as_user, ann)):
+        async with of_ann.transaction():
+            with pytest.raises(TooManyRequests):
+                async with begin():
+                    pass
+            async with limited.of(bob).transaction() as conn:
+                await conn.execute("SELECT 1")
+        async with begin() as conn:
+            await conn.execute("SELECT 1")
 
 
 async def test_a_statement_over_the_time_limit_does_not_end_the_transaction(database: Database) -> None:

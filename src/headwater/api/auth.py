@@ -12,9 +12,10 @@ from litestar.params import QueryParameter
 from litestar.typing import FieldDefinition
 
 from headwater.accounts.bearers import Bearer, Bearers
-from headwater.accounts.decide import grants, scope_needed
+from headwater.accounts.decide import grants, network_of, scope_needed
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import AnyConnection
+from headwater.asgi.session import RequestLimiter, visitor_of
 from headwater.asgi.streams import IS_PERMITTED
 from headwater.errors import Forbidden
 
@@ -26,7 +27,9 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def require_bearer(bearers: Bearers) -> Guard:
-    """A guard: requires a valid token with the scope and the role of the route."""
+    """A guard: requires a valid token with the scope and the role of the route. Tokens are looked up for a few requests
+    of a network at a time."""
+    lookups = RequestLimiter()
 
     async def check(connection: AnyConnection, handler: BaseRouteHandler) -> None:
         scheme, _, given = connection.headers.get("authorization", "").partition(" ")
@@ -34,7 +37,8 @@ def require_bearer(bearers: Bearers) -> Guard:
             raise NotAuthorizedException(
                 "Missing token.", headers={"WWW-Authenticate": CHALLENGE}, extra={"code": "missing_token"}
             )
-        bearer = await bearers.recognise(given.strip())
+        with await lookups.acquire(network_of(visitor_of(connection).address)):
+            bearer = await bearers.recognise(given.strip())
         if bearer is None:
             raise NotAuthorizedException(
                 "Invalid token.", headers={"WWW-Authenticate": INVALID_TOKEN}, extra={"code": "invalid_token"}

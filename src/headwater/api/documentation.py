@@ -3,10 +3,11 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 from litestar import MediaType, Response, Router, get
-from litestar.response import Template
+from markupsafe import escape
 
 from headwater.api.openapi import OpenApi, describe, example_of, resolve
 from headwater.asgi.errors import API, PROBLEM_TYPES
@@ -14,6 +15,7 @@ from headwater.asgi.handlers import AnyRequest
 from headwater.asgi.session import RequestLimiter, limit_visitors
 
 Schema = Mapping[str, Any]
+_SITE = "https://headwater.invalid"  # in the rendered page, where the site of a request is put
 
 
 def documentation_routes(routes: Sequence[Router]) -> Router:
@@ -21,18 +23,33 @@ def documentation_routes(routes: Sequence[Router]) -> Router:
     def document() -> OpenApi:
         return describe(routes)
 
+    @cache
+    def as_bytes() -> bytes:
+        return msgspec.json.encode(document())
+
+    pages: dict[str, str] = {}
+
     @get("/openapi.json", sync_to_thread=False)
-    def as_json() -> Response[OpenApi]:
-        return Response(document(), media_type=MediaType.JSON)
+    def as_json() -> Response[bytes]:
+        return Response(as_bytes(), media_type=MediaType.JSON)
 
     @get(["/", "/docs"], sync_to_thread=False)
-    def as_page(request: AnyRequest) -> Template:
+    def as_page(request: AnyRequest) -> Response[str]:
+        """Rendered once: that takes as long as twenty other pages."""
         site = str(request.base_url).rstrip("/")  # where the reader found it: examples can be pasted
-        about, operations = " ".join(document()["info"]["description"].split()), list(_operations(document(), site))
-        return Template("api.html", context={"about": about, "operations": operations, "types": PROBLEM_TYPES})
+        path = request.scope["path_template"]
+        if path not in pages:
+            pages[path] = _rendered(document(), request)
+        return Response(pages[path].replace(_SITE, escape(site)), media_type=MediaType.HTML)
 
     limited = limit_visitors(RequestLimiter())
     return Router(API, route_handlers=[as_json, as_page], middleware=[limited], include_in_schema=False)
+
+
+def _rendered(document: OpenApi, request: AnyRequest) -> str:
+    about, operations = " ".join(document["info"]["description"].split()), list(_operations(document, _SITE))
+    page = cast("Any", request.app.template_engine).get_template("api.html")
+    return page.render(request=request, about=about, operations=operations, types=PROBLEM_TYPES)
 
 
 def _operations(document: OpenApi, site: str) -> Iterator[Schema]:

@@ -116,7 +116,15 @@ def preferences_of_request(connection: AnyConnection) -> Preferences:
 
 
 def make_call(request: AnyRequest, database: Db, clock: Now) -> CallContext:
-    return CallContext(request, database, clock)
+    return CallContext(request, database_of(request, database), clock)
+
+
+def database_of(connection: AnyConnection, database: Database) -> Database:
+    """The connections of a request: few for each user and for the operator's token. Visitors without either are limited
+    before (`asgi/session.py`)."""
+    known = cast("dict[str, Any]", connection.scope)
+    user, auth = known.get("user"), known.get("auth")
+    return database if auth is None else database.of(user.id if user else API_TOKEN)
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ not take its connections from users.
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from litestar import MediaType, Response, Router, get
@@ -19,20 +19,22 @@ from headwater.db.migrate import check_schema
 from headwater.errors import HeadwaterError, RightsMissing
 from headwater.observability.metrics import CONTENT_TYPE, render_metrics
 
+T = TypeVar("T")
 
-class _SharedLook:
+
+class _SharedLook(Generic[T]):
     """What one look at a database finds, for all who ask until it ends."""
 
-    def __init__(self, look: Callable[[Database], Coroutine[Any, Any, None]]) -> None:
+    def __init__(self, look: Callable[[Database], Coroutine[Any, Any, T]]) -> None:
         self._look = look
-        self._running: WeakKeyDictionary[Database, asyncio.Task[None]] = WeakKeyDictionary()
+        self._running: WeakKeyDictionary[Database, asyncio.Task[T]] = WeakKeyDictionary()
 
-    async def wait(self, database: Database) -> None:
+    async def wait(self, database: Database) -> T:
         """Raises what the look raises."""
         running = self._running.get(database)
         if running is None or running.done():
             running = self._running[database] = asyncio.create_task(self._look(database))
-        await asyncio.shield(running)
+        return await asyncio.shield(running)
 
 
 async def _check(database: Database) -> None:
@@ -40,15 +42,17 @@ async def _check(database: Database) -> None:
         await check_schema(conn)
 
 
-async def _show_facts(database: Database) -> None:
+async def _render(database: Database) -> bytes:
+    """All metrics, with the facts that alerting has found."""
     try:
         async with database.transaction() as conn:
             show_facts(*await facts.find_last(conn))
     except HeadwaterError:
         show_facts(None, {})
+    return render_metrics()
 
 
-_SCHEMA, _FACTS = _SharedLook(_check), _SharedLook(_show_facts)
+_SCHEMA, _METRICS = _SharedLook(_check), _SharedLook(_render)
 
 
 @get("/healthz", sync_to_thread=False)
@@ -72,8 +76,7 @@ async def readyz(database: NamedDependency[Database]) -> Response[dict[str, str]
 @get("/metrics", media_type=MediaType.TEXT)
 async def metrics(database: NamedDependency[Database]) -> Response[bytes]:
     """All metrics, for Prometheus. Without the database, only those of this process."""
-    await _FACTS.wait(database)
-    return Response(render_metrics(), media_type=CONTENT_TYPE)
+    return Response(await _METRICS.wait(database), media_type=CONTENT_TYPE)
 
 
 health_routes = Router("/", route_handlers=[healthz, readyz, metrics], include_in_schema=False)

@@ -123,4 +123,4 @@ _ROUTERS: WeakKeyDictionary[Database, Router] = WeakKeyDictionary()
 
 def router_of(database: Database) -> Router:
     """The router that all stages and requests of this process share."""
-    return _ROUTERS.setdefault(database, Router())
+    return _ROUTERS.setdefault(database.origin, Router())

@@ -1,7 +1,7 @@
 """Connections to PostgreSQL: transactions from a pool, with one error for every kind of outage."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import Self
@@ -115,6 +115,15 @@ class Database:
         async with self.transaction() as conn:
             await conn.execute("SELECT 1")
 
+    @property
+    def origin(self) -> "Database":
+        """What all clients of this pool share."""
+        return self
+
+    def of(self, client: Hashable) -> "Database":  # noqa: ARG002  only requests have a limit for each client
+        """For the transactions of one client."""
+        return self
+
 
 class RequestDatabase(Database):
     """The connections of another pool, for requests: what takes too long is cancelled.
@@ -122,7 +131,7 @@ class RequestDatabase(Database):
     A statement that runs, or waits for a lock, longer than `statement_timeout` raises QueryTimedOut; if the server does
     not even say that within `GRACE`, it raises DatabaseUnavailable. A transaction that does nothing for `IDLE_TIMEOUT`
     loses its connection: no slow client holds locks. The transactions of one user have `per_user` connections together,
-    whether pages, tokens or feeds of views begin them; others wait without one.
+    whether pages, tokens, streams or feeds of views begin them (`as_user`, `of`); others wait without one.
     """
 
     IDLE_TIMEOUT = timedelta(minutes=1)
@@ -133,7 +142,7 @@ class RequestDatabase(Database):
         longest_wait: timedelta = timedelta(seconds=30),
     ) -> None:  # fmt: skip
         self._per_user, self._longest_wait = per_user, longest_wait
-        self._slots: WeakValueDictionary[UserId, asyncio.Semaphore] = WeakValueDictionary()
+        self._slots: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
         self.conninfo = database.conninfo
         self._database = database
         self._answer_within = statement_timeout + self.GRACE
@@ -157,17 +166,45 @@ class RequestDatabase(Database):
     @asynccontextmanager
     async def as_user(self, user_id: UserId) -> AsyncIterator[Connection]:
         """As in Database. Raises DatabaseUnavailable, QueryTimedOut, TooManyRequests."""
-        slots = self._slots.setdefault(user_id, asyncio.Semaphore(self._per_user))
+        async with self.slot(user_id), super().as_user(user_id) as conn:
+            yield conn
+
+    @asynccontextmanager
+    async def slot(self, client: Hashable) -> AsyncIterator[None]:
+        """Wait for one of the connections that a client may have. Raises TooManyRequests."""
+        slots = self._slots.setdefault(client, asyncio.Semaphore(self._per_user))
         try:
             async with asyncio.timeout(self._longest_wait.total_seconds()):
                 await slots.acquire()
         except TimeoutError as error:
             raise TooManyRequests(self._longest_wait) from error
         try:
-            async with super().as_user(user_id) as conn:
-                yield conn
+            yield
         finally:
             slots.release()
+
+    def of(self, client: Hashable) -> Database:
+        """The same connections, with the limit of this client for all of its transactions."""
+        return ClientDatabase(self, client)
+
+
+class ClientDatabase(Database):
+    """The connections of a request of one client: a user, or the operator's token. A transaction must not begin inside
+    another one: when a client's connections are all in use, both would wait for the other."""
+
+    def __init__(self, database: RequestDatabase, client: Hashable) -> None:
+        self.conninfo = database.conninfo
+        self._database, self._client = database, client
+
+    @property
+    def origin(self) -> Database:
+        return self._database
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """As in Database. Raises DatabaseUnavailable, QueryTimedOut, TooManyRequests."""
+        async with self._database.slot(self._client), self._database.transaction() as conn:
+            yield conn
 
 
 @asynccontextmanager
