@@ -81,19 +81,22 @@ async def test_a_stream_that_ends_gives_its_slot_back(*, breaks: bool) -> None:
     streams.open("ada").release()
 
 
-async def test_a_stream_ends_when_its_token_is_revoked() -> None:
-    streams, answers = Streams(QUICK), iter([True, False])
+@pytest.mark.parametrize(("answers", "expected"), [([True] * 3 + [False], [1, 2]), ([True, True, False], [1])])
+async def test_a_stream_ends_when_its_token_is_revoked_also_in_a_batch(
+    answers: list[bool], expected: list[int]
+) -> None:
+    streams, said = Streams(QUICK), iter(answers)
     log = Log(streams, 100)
 
     async def is_permitted() -> bool:
-        return next(answers)
+        return next(said)
 
     content = follow(
         streams, streams.open("ada"), JsonLines(), start=0, latest=log.latest, read=log.read, is_permitted=is_permitted
     )
     lines = b"".join([piece async for piece in content]).splitlines()
 
-    assert [json.loads(line)["number"] for line in lines if line] == [1, 2]
+    assert [json.loads(line)["number"] for line in lines if line] == expected
 
 
 async def test_a_stream_ends_after_its_longest_time_also_while_there_is_more() -> None:

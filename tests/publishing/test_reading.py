@@ -35,3 +35,17 @@ async def test_a_message_that_comes_while_they_are_read_is_not_read_again(databa
 
     assert [one.revision for one in found.messages] == [found.cursor]
     assert again.messages == []
+
+
+async def test_large_messages_are_read_a_few_at_a_time_and_none_is_left_out(database: Database) -> None:
+    async with database.transaction() as conn:
+        channel = await a_channel(conn, "crime", "topic:crime", DestinationKind.NONE)
+        made = [await an_article(conn, number, CRIME) for number in (1, 2, 3)]
+        await Router().route(conn, article_ids=made, now=START)
+        pages, cursor, has_more = list[int](), 0, True
+        while has_more:
+            found = await read_messages(conn, channel, after=cursor, limit=10, now=START, bytes_most=5_000)
+            pages.append(len(found.messages))
+            cursor, has_more = found.cursor, found.has_more
+
+    assert pages == [2, 1]

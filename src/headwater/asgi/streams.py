@@ -135,6 +135,21 @@ class Streams:
         self.is_closing = True
 
 
+class PermissionCheck:
+    """Asks at most once in a period whether a stream may go on."""
+
+    def __init__(self, ask: Callable[[], Awaitable[bool]] | None, period: timedelta) -> None:
+        self._ask, self._period = ask, period.total_seconds()
+        self._now = asyncio.get_running_loop().time
+        self._asked_at = self._now()
+
+    async def is_permitted(self) -> bool:
+        if self._ask is None or self._now() - self._asked_at < self._period:
+            return True
+        self._asked_at = self._now()
+        return await self._ask()
+
+
 async def follow(
     streams: Streams, slot: StreamSlot, form: StreamForm, *, start: int,
     latest: Callable[[], Awaitable[int]], read: Callable[[int], Awaitable[StreamBatch]],
@@ -144,18 +159,18 @@ async def follow(
     database is unavailable: the client then goes on from its cursor. Ends too, within the time of a heartbeat, when
     `is_permitted` says no: the token was revoked."""
     now = asyncio.get_running_loop().time
-    begun = last_sent = checked = now()
-    cursor = start
+    begun = last_sent = now()
+    check, cursor = PermissionCheck(is_permitted, streams.options.heartbeat), start
     try:
         yield form.opening()
         while not streams.is_closing:
-            if is_permitted is not None and now() - checked >= streams.options.heartbeat.total_seconds():
-                if not await is_permitted():
-                    return
-                checked = now()
+            if not await check.is_permitted():
+                return
             batch = await read(cursor) if await latest() > cursor else StreamBatch((), cursor, has_more=False)
             cursor = batch.cursor
             for item in batch.items:
+                if not await check.is_permitted():  # a client may read a batch as slowly as it likes
+                    return
                 yield form.item(item)
                 last_sent = now()
             if now() - last_sent >= streams.options.heartbeat.total_seconds():

@@ -12,11 +12,13 @@ from headwater.channels.visible import find_visible
 from headwater.db import Connection
 from headwater.feeds.write import WrittenEntry, WrittenFeed
 from headwater.publishing import store
+from headwater.publishing.delivery.decide import first_pack
 from headwater.publishing.delivery.types import OutgoingMessage
 from headwater.publishing.message import ArticleRecord, article_fields, message_of
 
 FEED_ENTRIES: Final = 50
 COUNTED_AT_ONCE: Final = 1_000
+BYTES_MOST: Final = 2_000_000  # of text and HTML, read at once: each stream has it in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,16 @@ async def count_documents(conn: Connection, *, now: datetime) -> int:
 
 
 async def read_messages(
-    conn: Connection, channel: Channel, *, after: int, limit: int, now: datetime
+    conn: Connection, channel: Channel, *, after: int, limit: int, now: datetime, bytes_most: int = BYTES_MOST
 ) -> ChannelMessages:
-    """What the channel has after a revision, without articles that are deleted or no longer visible."""
+    """What the channel has after a revision, without articles that are deleted or no longer visible: at most `limit`,
+    and no more than are `bytes_most` together, but at least one."""
     latest = await deliveries.last_revision(conn)  # first: what is up to it is visible then
     rows = await deliveries.list_after(conn, channel_id=channel.id, after=after, limit=limit)
-    has_more = len(rows) == limit
+    sizes = await store.measure(conn, article_ids=[one.article_id for one in rows])
+    count = first_pack([sizes.get(one.article_id, 2_000) for one in rows], bytes_most)
+    has_more = len(rows) == limit or count < len(rows)
+    rows = rows[:count]
     with_html = bool(channel.options.get("html"))
     visible = await find_visible(conn, [one.article_id for one in rows], now)
     records = await store.read_records(conn, article_ids=visible, with_html=with_html)

@@ -30,7 +30,7 @@ from headwater.types import ArticleId
 
 MODERATOR = {"role": Role.MODERATOR}
 STREAMED_AT_ONCE: Final = 100  # articles
-STREAMED_BYTES: Final = 4_000_000  # of text and HTML: what a stream has in memory
+STREAMED_BYTES: Final = 2_000_000  # of text and HTML: what a stream has in memory
 FIELDS_MAX: Final = 1_000  # characters
 _REVISION_MAX: Final = 2**63 - 1
 
