@@ -49,6 +49,26 @@ async def test_a_list_is_downloaded_as_a_book_of_what_the_reader_follows(room: N
     assert "Storm hits Bremvik" not in found
 
 
+async def test_an_article_is_downloaded_as_markdown(room: Newsroom) -> None:
+    article_id = room.articles["Storm hits Bremvik"]
+
+    answer = await room.ada.open(f"/articles/{article_id}/markdown")
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert "Storm%20hits%20Bremvik.md" in answer.headers["content-disposition"]
+    assert answer.text.startswith("# Storm hits Bremvik\n\nDaily · ")
+    assert (await room.ada.open(f"/articles/{room.articles['Storm: the leaked report']}/markdown")).status_code == 404
+
+
+async def test_the_page_of_an_article_offers_its_link_and_an_email(room: Newsroom) -> None:
+    page = (await room.ada.open(f"/articles/{room.articles['Storm hits Bremvik']}")).text
+
+    assert 'data-copy="https://daily.example/1"' in page
+    subject, body = "Storm%20hits%20Bremvik", "Storm%20hits%20Bremvik%0A%0Ahttps%3A%2F%2Fdaily.example%2F1%0A"
+    assert f'href="mailto:?subject={subject}&amp;body={body}"' in page
+
+
 async def test_an_empty_list_and_an_article_of_another_feed_are_not_found(room: Newsroom) -> None:
     secret = room.articles["Storm: the leaked report"]
 

@@ -2,15 +2,17 @@
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from markupsafe import Markup
 
 from headwater.feeds.types import Enclosure
 from headwater.frontier.types import Status
 from headwater.labels.types import Method
+from headwater.library.types import ArticleFull
 from headwater.polling.types import FailureClass
 from headwater.sources.health.types import FailureGroup
+from headwater.text import one_line
 from headwater.types import SourceState
 
 LABELS: dict[str, str] = {
@@ -171,8 +173,15 @@ def rule_action(name: str) -> str:
     return _RULE_ACTIONS.get(name) or f"tagged #{name.removeprefix('tag:')}"
 
 
+def mail_link(article: ArticleFull) -> str:
+    """A link that opens the reader's own mail program with an email about an article."""
+    title = one_line(article.title or article.url)
+    body = f"{title}\n\n{article.url}\n"
+    return f"mailto:?subject={quote(title, safe='')}&body={quote(body, safe='')}"
+
+
 FILTERS = (
-    capped, count, dollars, failure_group_label, file_details, file_name, host, label, lazy_images, media_kind,
-    method_label, plain_dollars, reading_time, reason_label, rule_action, since, span, until,
+    capped, count, dollars, failure_group_label, file_details, file_name, host, label, lazy_images, mail_link,
+    media_kind, method_label, plain_dollars, reading_time, reason_label, rule_action, since, span, until,
     youtube_video,
 )  # fmt: skip

@@ -182,7 +182,7 @@ async def article(
     Raises Invalid, NotFound."""
     chosen = ArticleId(article_id)
     async with call.as_user() as conn:
-        found = await _require(conn, chosen, prefers_feed=call.preferences.article_text is PreferredText.FEED)
+        found = await require_article(conn, chosen, prefers_feed=call.preferences.article_text is PreferredText.FEED)
         is_opened = not is_head(call.request.scope)
         if is_opened and not found.is_read:
             await _mark(conn, call, chosen, is_read=True)
@@ -211,7 +211,7 @@ async def beside(
     """Links to the articles before and after one in a list. Raises Invalid, NotFound."""
     box, view_id = read_box(call.request.query_params), parse_id(view)
     async with call.as_user() as conn:
-        found = await _require(conn, ArticleId(article_id))
+        found = await require_article(conn, ArticleId(article_id))
         opened = await require_view(conn, view_id) if view_id else None
         query, tree = listed_by(wanted, box.tree, view=opened.query if opened else "")
         place = found.starred_at if query.shelf is Shelf.STARRED and found.starred_at else found.listed_at
@@ -240,7 +240,7 @@ async def click(call: Call, article_id: FromPath[UUID]) -> None:
     """Record that the user opened the original, if they consented. Raises NotFound."""
     chosen = ArticleId(article_id)
     async with call.as_user() as conn:
-        await _require(conn, chosen)
+        await require_article(conn, chosen)
         await record(conn, call, chosen, ReaderAction.CLICK)
 
 
@@ -249,7 +249,7 @@ async def read_story(call: Call, article_id: FromPath[UUID]) -> Template:
     """Mark an article and the others of its story as read; responds with the story, and a way back. Raises NotFound."""
     chosen = ArticleId(article_id)
     async with call.as_user() as conn:
-        found = await _require(conn, chosen)
+        found = await require_article(conn, chosen)
         unread = [one.id for one in await _story(conn, chosen) if not one.is_read]
         if not found.is_read and chosen not in unread:  # of a large story only the newest are known
             unread.append(chosen)
@@ -265,7 +265,7 @@ async def unread_story(call: Call, article_id: FromPath[UUID], data: URLEncodedB
     chosen = ArticleId(article_id)
     before = {parse_id(one) for one in data.articles.split(",")[: stories.MEMBERS_MAX + 1]}
     async with call.as_user() as conn:
-        await _require(conn, chosen)
+        await require_article(conn, chosen)
         unread = [one for one in {chosen, *(one.id for one in await _story(conn, chosen))} if one in before]
         await marks.mark_some(conn, user_id=call.user.id, article_ids=unread, is_read=False, now=call.now)
         return await _render_story(conn, call, chosen)
@@ -278,7 +278,7 @@ async def mark(call: Call, article_id: FromPath[UUID], action: FromPath[str]) ->
         raise NotFound("Unknown action.")
     chosen = ArticleId(article_id)
     async with call.as_user() as conn:
-        await _require(conn, chosen)
+        await require_article(conn, chosen)
         await _mark(conn, call, chosen, **ACTIONS[action])
         if action == "star":
             await record(conn, call, chosen, ReaderAction.STAR)
@@ -367,7 +367,7 @@ async def _story(conn: Connection, article_id: ArticleId) -> list[StoryMember]:
 
 async def _render_story(conn: Connection, call: CallContext, article_id: ArticleId, undo: str = "") -> Template:
     """The other articles of a story, as they are now, and the buttons of the article itself."""
-    line = await _require(conn, article_id)
+    line = await require_article(conn, article_id)
     others = [one for one in await _story(conn, article_id) if one.id != article_id]
     unread = (not line.is_read) + sum(not one.is_read for one in others)
     return call.page("read/story_marked.html", line=line, others=others, unread=unread, undo=undo)
@@ -391,7 +391,8 @@ async def _sidebar(conn: Connection, call: CallContext, query: ArticlesQuery, vi
     }  # fmt: skip
 
 
-async def _require(conn: Connection, article_id: ArticleId, *, prefers_feed: bool = False) -> ArticleFull:
+async def require_article(conn: Connection, article_id: ArticleId, *, prefers_feed: bool = False) -> ArticleFull:
+    """An article that the user may read. Raises NotFound."""
     found = await lists.find_article(conn, article_id=article_id, prefers_feed=prefers_feed)
     if found is None:
         raise NotFound("Article not found.")

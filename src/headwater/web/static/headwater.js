@@ -130,6 +130,20 @@ document.addEventListener("keydown", (event) => {
   if (!place && event.key !== "g") press(event.key);
 });
 
+// Copy a link. Without permission, or over plain HTTP, it is shown to be copied by hand.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = "Copied";
+  } catch {
+    const field = Object.assign(document.createElement("input"), { value: button.dataset.copy, readOnly: true, ariaLabel: "Link" });
+    button.replaceWith(field);
+    field.select();
+  }
+});
+
 // A line with the focus is selected.
 document.addEventListener("focusin", (event) => {
   const line = event.target.closest(".line");
