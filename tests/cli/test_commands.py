@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from headwater import __version__
 from headwater.cli import make_app
+from headwater.cli.doctor import text_search
 from headwater.settings import Settings
 from tests.conftest import GIVEN_SERVER
 from tests.headwater_process import Headwater
@@ -104,6 +105,7 @@ def test_doctor_reports_each_check_and_how_to_fix_failures(headwater: Headwater)
 
     assert found["database"]["ok"]
     assert re.match(r"PostgreSQL \d+\.\d+, ", found["database"]["detail"])  # the minor version has the security fixes
+    assert found["text search"]["detail"].startswith("letters by ")
     assert found["clock (database)"]["ok"]
     assert found["port"]["ok"]
     assert found["disk"]["ok"]
@@ -111,6 +113,14 @@ def test_doctor_reports_each_check_and_how_to_fix_failures(headwater: Headwater)
     assert "HEADWATER_DOCTOR_URL" in found["network"]["fix"]
     assert told.returncode == 1
     assert "→ Check the network" in told.stdout
+
+
+def test_doctor_warns_of_a_database_whose_text_search_takes_signs_for_letters() -> None:
+    found, other = text_search("C"), text_search("en_US.UTF-8")
+
+    assert "typographic quotation marks" in found.detail
+    assert "LC_CTYPE C.UTF-8" in found.fix
+    assert not other.fix
 
 
 def test_doctor_creates_no_database_and_reports_a_port_that_another_program_holds(open_folder: Path) -> None:

@@ -51,6 +51,13 @@ def test_it_keeps_what_was_committed_safe(server: EmbeddedServer) -> None:
     assert ask(server, "SHOW server_encoding") == "UTF8"
 
 
+def test_signs_are_no_letters_in_text_search(server: EmbeddedServer) -> None:
+    server.start()
+
+    lexemes = ask(server, "SELECT tsvector_to_array(to_tsvector('simple', '“Harbour”—it’s «Öl» …「東京」、地震。'))")
+    assert lexemes == ["harbour", "it", "s", "öl", "地震", "東京"]
+
+
 def test_only_a_socket_in_a_closed_folder_leads_to_it(server: EmbeddedServer) -> None:
     server.start()
 

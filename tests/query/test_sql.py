@@ -78,7 +78,7 @@ async def articles(conn: Connection) -> dict[str, ArticleId]:
         """VALUES (%(id)s, %(source)s, 'b', %(at)s, %(at)s, '[{"url": "https://x.test/1.mp3"}]')""",
         {"id": found["b"], "source": other, "at": NOW},
     )
-    await text(conn, found["a"], "The flooding of the old mills was stopped")
+    await text(conn, found["a"], "The “flooding” of the old mills—was stopped")
     await text(conn, found["b"], None, duplicate_of=found["a"])
     await text(conn, found["d"], "Die alten Mühlen stehen still", "de-AT")
     for name, score in (("a", 0.604), ("d", 0.8)):

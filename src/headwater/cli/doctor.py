@@ -14,7 +14,7 @@ from headwater.cli.output import out, print_json
 from headwater.cli.terminal import exit_failed, load_quietly, run
 from headwater.db.diagnose import diagnose
 from headwater.db.embedded import is_initialised
-from headwater.db.query import database_clock
+from headwater.db.query import database_clock, database_letters
 from headwater.net import FetchError
 from headwater.runtime import open_client, open_runtime, utc_now
 from headwater.server import listen
@@ -66,13 +66,14 @@ async def _database(settings: Settings) -> Sequence[Finding]:
     try:
         async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
             (version, minor), theirs = divmod(conn.info.server_version, 10_000), await database_clock(conn)
-            trusted_at = (await clocks.read(conn)).trusted_at
+            trusted_at, letters = (await clocks.read(conn)).trusted_at, await database_letters(conn)
     except errors.HeadwaterError as error:
         return [await _explain(settings, error)]
     is_old, fix = version < OLDEST_SERVER, f"Use PostgreSQL {OLDEST_SERVER} or newer."
     server = f"PostgreSQL {version}.{minor}"
     detail = f"{server} is too old" if is_old else f"{server}, {where}, schema up to date"
-    return [_finding("database", detail, is_old, fix), _clock("clock (database)", theirs), _last_run(trusted_at)]
+    database = _finding("database", detail, is_old, fix)
+    return [database, text_search(letters), _clock("clock (database)", theirs), _last_run(trusted_at)]
 
 
 async def _explain(settings: Settings, error: errors.HeadwaterError) -> Finding:
@@ -111,6 +112,15 @@ async def _network(settings: Settings) -> Sequence[Finding]:
     with suppress(ValueError):
         findings.append(_clock("clock (network)", parsedate_to_datetime(response.headers.get("Date", ""))))
     return findings
+
+
+def text_search(letters: str) -> Finding:
+    """By LC_CTYPE of the database. In `C`, each character outside ASCII is a letter."""
+    if letters not in {"C", "POSIX"}:
+        return Finding("text search", ok=True, detail=f"letters by {letters}")
+    detail = f"LC_CTYPE of the database is {letters}: words beside typographic quotation marks and dashes are not found"
+    fix = "Dump the database, and restore it into one of LC_CTYPE C.UTF-8, or into a new data folder."
+    return Finding("text search", ok=True, detail=detail, fix=fix)
 
 
 def _clock(name: str, theirs: datetime) -> Finding:

@@ -16,6 +16,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -36,6 +37,9 @@ LOG_NAME = "postgres.log"
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 30
 LOG_KEPT_BYTES = 10_000_000
+# LC_CTYPE, by which text search knows letters. In `C` every character outside ASCII is one: “harbour”, with these
+# quotation marks, was not found by harbour.
+LETTERS = "C.UTF-8" if sys.platform == "linux" else "en_US.UTF-8"
 # sun_path holds 108 bytes on Linux and 104 on macOS, with the socket's own name and a closing NUL.
 SOCKET_DIR_MAX_BYTES = 104 - len("/.s.PGSQL.5432") - 1
 
@@ -150,6 +154,7 @@ class EmbeddedServer:
         self._own(fresh)
         arguments = ["--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8", "--no-instructions"]
         arguments += ["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C"]
+        arguments += ["--lc-ctype", LETTERS]
         done = subprocess.run(  # noqa: S603  our own binary, arguments as a list
             [program("initdb", self._account, self.data_dir), "--pgdata", str(fresh), *arguments],
             capture_output=True, check=False, text=True, cwd="/", **run_as(self._account),

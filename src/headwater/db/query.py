@@ -54,3 +54,8 @@ async def fetch_column(conn: Connection, statement: LiteralString, values: Value
 
 async def database_clock(conn: Connection) -> datetime:
     return await fetch_value(conn, "SELECT clock_timestamp()")
+
+
+async def database_letters(conn: Connection) -> str:
+    """LC_CTYPE, by which text search knows letters."""
+    return await fetch_value(conn, "SELECT datctype FROM pg_database WHERE datname = current_database()")
