@@ -73,6 +73,8 @@ A, B, C = Words("a"), Words("b"), Words("c")
         ("category:news/local", OfCategory("news/local")),
         ('category:" News / Local /"', OfCategory("News/Local")),
         ("tag:later", Tagged("later")),
+        ("tag:#C#", Tagged("c#")),
+        ("tag:İstanbul", Tagged("İstanbul".lower())),
         ("topic:sport", Labelled(LabelField.TOPIC, "sport", (("topic", "sport"),))),
         ("topic:technology", Labelled(LabelField.TOPIC, "technology", (("category", "Technology"),))),
         (
@@ -127,6 +129,8 @@ def test_a_query_is_read_into_its_tree(text: str, tree: Node) -> None:
         ("lang:klingon", "code of a language", "klingon", ""),
         ("host:https://example.org/a", "did you mean `example.org`?", "https://example.org/a", "example.org"),
         ("host:a b host:..", "name of a host", "..", ""),
+        ("host:.example.org", "did you mean `example.org`?", ".example.org", "example.org"),
+        ("host:*.example.org", "did you mean `example.org`?", "*.example.org", "example.org"),
         ("story:1", "id of a story", "1", ""),
         ("newer:2m", "2mo", "2m", ""),
         ("newer:2026-11-01", "after:2026-11-01", "2026-11-01", ""),

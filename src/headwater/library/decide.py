@@ -39,7 +39,7 @@ def check_category(category: str) -> str | None:
 
 def check_tag(tag: str) -> str:
     """A tag as it is stored: in lower case, without `#` in front. Raises Invalid."""
-    tag = one_line(tag.replace('"', " ")).strip("# ").lower()
+    tag = one_line(tag.replace('"', " ")).lstrip("# ").lower()
     if is_blank(tag):
         raise Invalid("A tag needs a letter or digit.")
     if len(tag) > TAG_MAX:

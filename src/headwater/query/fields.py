@@ -48,7 +48,7 @@ _TIME: Final = re.compile(r"([1-9][0-9]{0,3})([a-z]*)", re.IGNORECASE)
 _DAY: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _QUALITY: Final = re.compile(r"(<=|>=|<|>|=)?([0-9]{1,3})")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_NOT_IN_HOST: Final = re.compile(r"[/@\\?#]|:\d+$")  # a port, or what only a URL has
+_NOT_IN_HOST: Final = re.compile(r"[/@\\?#]|:\d+$|^[*.]")  # a port, what only a URL has, or all below it
 _NAMES: Final = re.compile(r"[^\W_]+")
 _PLAIN: Final = re.compile(r"[\w&/.,'+#-]+")
 _CLOSE: Final = 0.6  # how similar two names are that may be confused
@@ -107,10 +107,10 @@ def _category(value: Token) -> Leaf:
 
 
 def _tag(value: Token) -> Leaf:
-    tag = value.text.strip("# ")
+    tag = value.text.lstrip("# ").rstrip()
     if not tag:
         raise value.invalid("`tag:` needs the name of a tag")
-    return Tagged(tag)
+    return Tagged(tag.lower())  # as it is stored
 
 
 def plain(name: str) -> str:
@@ -173,7 +173,7 @@ def _host(value: Token) -> Leaf:
     if not has_word(host):
         raise value.invalid("`host:` needs the name of a host, such as `example.org`")
     if _NOT_IN_HOST.search(text):
-        raise value.invalid("`host:` needs the name of a host only", host)
+        raise value.invalid("`host:` needs the name of a host only", host.lstrip("*."))
     return OfHost(host)
 
 

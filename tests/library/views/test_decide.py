@@ -57,7 +57,7 @@ def test_a_view_moves_as_far_as_there_are_places(moving: UUID, by: int, order: l
 
 @pytest.mark.parametrize(
     ("written", "stored"),
-    [("Rust", "rust"), (" #To  Read ", "to read"), ('a"b', "a b"), ("Ünï", "ünï"), ("x" * 50, "x" * 50)],
+    [("Rust", "rust"), (" #To  Read ", "to read"), ('a"b', "a b"), ("Ünï", "ünï"), ("C#", "c#"), ("x" * 50, "x" * 50)],
 )
 def test_a_tag_is_stored_in_lower_case(written: str, stored: str) -> None:
     assert check_tag(written) == stored
