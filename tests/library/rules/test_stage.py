@@ -22,7 +22,7 @@ from headwater.library.rules.types import (
 )
 from headwater.library.store import marks
 from headwater.query.grammar import parse
-from headwater.query.types import Audience, Query
+from headwater.query.types import Audience, InField, Query, TextField
 from tests.clock import MovableClock
 from tests.library.rules.reader import LONG_AGO, RuleReader, a_rule_reader
 
@@ -263,6 +263,13 @@ async def test_of_an_article_that_another_rule_hides_no_rule_notifies(ada: RuleR
 
     async with ada.database.as_user(ada.user_id) as conn:
         assert set(await fetch_column(conn, "SELECT article_id FROM notifications")) == told
+
+
+@pytest.mark.parametrize("author", ["Ann \\", 'Bob "B" Lee', "“Cy”", "D\\E", "F:G -h (i"])
+def test_an_author_with_any_signs_can_be_muted(author: str) -> None:
+    rule = mute_rule(MuteKind.AUTHOR, author)
+
+    assert parse(rule.query, Audience.READER).tree == InField(TextField.AUTHOR, author)
 
 
 async def mute(ada: RuleReader, word: str) -> UUID:

@@ -15,6 +15,7 @@ from headwater.library.rules.types import (
     RuleActions,
     RuleInUse,
 )
+from headwater.query.fields import phrase
 from headwater.query.grammar import parse
 from headwater.query.types import Audience, Query
 from headwater.text import is_blank, one_line
@@ -70,10 +71,9 @@ def mute_rule(kind: MuteKind, value: str, *, name: str = "") -> ReaderRuleFields
         raise Invalid("There is nothing to mute.")
     if len(shown) > MUTED_MAX:
         raise Invalid(f"What is muted has at most {MUTED_MAX} characters.")
-    phrase = shown.replace('"', " ")
     field = "" if kind is MuteKind.WORD else f"{kind.value}:"
     named = one_line(name or shown)[:NAME_MAX]
-    return check_rule(ReaderRuleFields(named, f'{field}"{phrase}"', RuleActions(hides=True), mute=kind))
+    return check_rule(ReaderRuleFields(named, f"{field}{phrase(shown)}", RuleActions(hides=True), mute=kind))
 
 
 def changes_of(matches: Iterable[ReaderRuleHit]) -> list[MarkChange]:
