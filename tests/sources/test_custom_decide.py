@@ -99,6 +99,10 @@ def test_a_host_is_below_every_domain_it_ends_in() -> None:
     assert domains_of("a.b.example") == ["a.b.example", "b.example", "example"]
 
 
+def test_a_category_is_nested_as_that_of_a_subscription() -> None:
+    assert check_proposal(Proposal("x", URL, " World /  Local news/")).category == "World/Local news"
+
+
 @pytest.mark.parametrize("size", [1, 100])
 def test_a_category_has_at_most_100_characters(size: int) -> None:
     assert check_proposal(Proposal("x", URL, "x" * size)).category == "x" * size

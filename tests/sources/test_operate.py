@@ -72,14 +72,16 @@ async def test_every_deed_leaves_a_line(conn: Connection) -> None:
 
 
 async def test_what_is_asked_for_is_so_afterwards(conn: Connection) -> None:
-    wanted = Changes(feed_url=FEED, category="World", is_critical=True, is_system=True, policy="once", enabled=False)
+    wanted = Changes(
+        feed_url=FEED, category=" World / Local ", is_critical=True, is_system=True, policy="once", enabled=False
+    )
     source = await operate.create(conn, wanted=wanted, actor=COMMAND_LINE, now=START)
 
     changes = Changes(name="Other", feed_url="https://example.com/new.xml", category="", policy="", is_critical=False)
     changed = await operate.change(conn, source, wanted=changes, actor=COMMAND_LINE, now=START)
 
     assert (source.name, source.category, source.is_critical, source.is_system, source.policy, source.enabled) == (
-        "example.com", "World", True, True, "once", False
+        "example.com", "World/Local", True, True, "once", False
     )  # fmt: skip
     assert (changed.name, changed.feed_url, changed.category, changed.policy, changed.is_critical, changed.enabled) == (
         "Other", "https://example.com/new.xml", None, None, False, False

@@ -14,6 +14,7 @@ from headwater.frontier.types import SubmitOutcome
 from headwater.hosts.store.due import wake_for_pages
 from headwater.hosts.types import Wake
 from headwater.ids import new_id
+from headwater.library.decide import nested
 from headwater.polling.decide import BY_HAND_ONLY
 from headwater.polling.policy import policy_named
 from headwater.polling.store import holds as feed_holds
@@ -74,7 +75,7 @@ async def change(conn: Connection, source: Source, changes: Changes, *, now: dat
         policy_named(changes.policy)
     if interval and not INTERVAL_MIN <= interval <= INTERVAL_MAX:
         raise Invalid("An interval is at least 15 minutes and at most a day; 0 resets it.")
-    if category is not None and len(category := category.strip()) > CATEGORY_MAX:
+    if category is not None and len(category := nested(category)) > CATEGORY_MAX:
         raise Invalid(f"A category has at most {CATEGORY_MAX} characters; this one has {len(category)}.")
     checked = replace(changes, name=None if name is None else check_name(name), category=category)
     await sources.change(conn, source_id=source.id, changes=checked)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from headwater.accounts.decide import Limit
 from headwater.accounts.types import Role, User
 from headwater.errors import Invalid, InvalidProposal, InvalidUrl
+from headwater.library.decide import nested
 from headwater.sources.custom.types import ExistingSource, ModerationStatus, Proposal
 from headwater.sources.decide import check_name
 from headwater.sources.types import CATEGORY_MAX
@@ -24,7 +25,7 @@ _DOMAIN = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9])?(?:\.[a-z0-9_](?:[a-z0-9
 
 def check_proposal(given: Proposal) -> Proposal:
     """The suggestion with clean values. Raises InvalidProposal, with a sentence for each invalid field."""
-    name, category, url = one_line(given.name), one_line(given.category or ""), given.url.strip()
+    name, category, url = one_line(given.name), nested(one_line(given.category or "")), given.url.strip()
     problems: dict[str, str] = {}
     try:
         check_name(name)
