@@ -69,6 +69,18 @@ async def test_the_page_of_an_article_offers_its_link_and_an_email(room: Newsroo
     assert f'href="mailto:?subject={subject}&amp;body={body}"' in page
 
 
+async def test_a_book_has_the_articles_in_the_order_of_the_list(room: Newsroom) -> None:
+    newest = text_of((await room.ada.open("/read/epub?shelf=all")).content)
+    await room.ada.submit("/settings", sort_order="oldest")
+
+    listed = (await room.ada.open("/read?shelf=all")).text
+    oldest = text_of((await room.ada.open("/read/epub?shelf=all")).content)
+
+    titles = [title for title in room.articles if title in newest and title in listed]
+    assert sorted(titles, key=oldest.index) == sorted(titles, key=listed.index)
+    assert sorted(titles, key=newest.index) != sorted(titles, key=oldest.index)
+
+
 async def test_an_empty_list_and_an_article_of_another_feed_are_not_found(room: Newsroom) -> None:
     secret = room.articles["Storm: the leaked report"]
 

@@ -13,16 +13,13 @@ from litestar.params import FromPath, FromQuery
 from headwater.accounts.preferences.types import PreferredText
 from headwater.asgi.handlers import Call, CallContext
 from headwater.errors import NotFound
-from headwater.library import browse, markdown
+from headwater.library import markdown
 from headwater.library.epub import MEDIA_TYPE, make_book
 from headwater.library.store import lists
 from headwater.library.types import ArticleFull, ArticlesQuery
-from headwater.library.views.decide import listed_by
-from headwater.library.views.operate import require_view
 from headwater.types import ArticleId
-from headwater.web.query import parse_id
+from headwater.web.opened_list import open_list, read_page
 from headwater.web.routes.read import QUERY, require_article
-from headwater.web.search_box import read_box
 
 _NAME_MAX = 80
 _NOT_IN_NAMES = re.compile(r"[^\w -]+")
@@ -47,16 +44,15 @@ async def article_markdown(call: Call, article_id: FromPath[UUID]) -> Response[b
 @get("/read/epub", dependencies=QUERY)
 async def list_book(call: Call, wanted: NamedDependency[ArticlesQuery], view: FromQuery[str] = "") -> Response[bytes]:
     """The first page of a list, view or search. Raises Invalid, NotFound."""
-    box, view_id = read_box(call.request.query_params), parse_id(view)
     async with call.as_user() as conn:
-        opened = await require_view(conn, view_id) if view_id else None
-        query, tree = listed_by(replace(wanted, after=None), box.tree, view=opened.query if opened else "")
-        page = await browse.browse(conn, query=query, tree=tree, now=call.now, groups_stories=False)
+        opened = await open_list(conn, call, replace(wanted, after=None), view)
+        page = await read_page(conn, call, opened, groups_stories=False)
         found = [await lists.find_article(conn, article_id=line.line.id) for line in page.lines]
     articles = [one for one in found if one is not None]
-    if box.misread is not None or not articles:
+    if not articles:
         raise NotFound("There are no articles in this list.")
-    name = opened.name if opened else box.text or query.category or query.shelf.value.capitalize()
+    query = opened.query
+    name = opened.view.name if opened.view else opened.box.text or query.category or query.shelf.value.capitalize()
     return await _book(call, articles, f"{name}, {call.now:%Y-%m-%d}")
 
 

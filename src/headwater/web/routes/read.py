@@ -26,9 +26,8 @@ from headwater.library.decide import nest_feeds
 from headwater.library.marking import mark_list_read
 from headwater.library.store import lists, marks, stories, subscriptions, suggestions, tags, undo, unread
 from headwater.library.store.enclosures import find_enclosures
-from headwater.library.types import ArticleFull, ArticleLine, ArticlesQuery, FeedsQuery, Shelf, StoryMember, StoryPage
+from headwater.library.types import ArticleFull, ArticleLine, ArticlesQuery, FeedsQuery, Shelf, StoryMember
 from headwater.library.views import store as views
-from headwater.library.views.decide import listed_by
 from headwater.library.views.operate import require_view
 from headwater.library.views.types import SavedView
 from headwater.query.complete import MOST, Completion, Completions, at_cursor, complete
@@ -36,6 +35,7 @@ from headwater.query.grammar import CHARACTERS_MAX
 from headwater.query.types import Audience, LabelField
 from headwater.types import ArticleId, PageCursor
 from headwater.web.label_filters import FILTERS, LANGUAGES, by_scheme
+from headwater.web.opened_list import open_list, read_page
 from headwater.web.query import is_counted, parse_id, parse_number, record
 from headwater.web.search_box import read_box
 
@@ -119,24 +119,18 @@ async def read(
     call: Call, wanted: NamedDependency[ArticlesQuery], view: FromQuery[str] = "", marked: FromQuery[str] = ""
 ) -> Template:
     """A page of a list or view; through htmx only the lines after a cursor. Raises Invalid, NotFound."""
-    box, view_id = read_box(call.request.query_params), parse_id(view)
     is_part, is_grouped = call.is_htmx and wanted.after is not None, call.preferences.groups_stories
     async with call.as_user() as conn:
-        opened = await require_view(conn, view_id) if view_id else None
-        query, tree = listed_by(wanted, box.tree, view=opened.query if opened else "")
-        query = replace(query, is_oldest_first=call.preferences.sort_order is SortOrder.OLDEST)
-        found = StoryPage([], None)
-        if box.misread is None:
-            found = await browse.browse(conn, query=query, tree=tree, now=call.now, groups_stories=is_grouped)
-        sidebar = {} if is_part else await _sidebar(conn, call, query, opened)
+        opened = await open_list(conn, call, wanted, view)
+        found = await read_page(conn, call, opened, groups_stories=is_grouped)
+        sidebar = {} if is_part else await _sidebar(conn, call, opened.query, opened.view)
         marked_id = parse_id(marked)
         undone = await undo.find(conn, undo_id=marked_id) if marked_id and not is_part else None
-    params = _params(query, view_id, box.text)
     return call.page(
-        "read/lines.html" if is_part else "read/page.html", status_code=400 if box.misread else 200,
-        lines=found.lines, box=box, next=encode_cursor(*found.then) if found.then else "", params=params,
-        filters=FILTERS, is_grouped=is_grouped, view=view_id, marked=undone,
-        shown_at=encode_cursor(call.now, NOBODY), **_shown(query), **sidebar,
+        "read/lines.html" if is_part else "read/page.html", status_code=400 if opened.box.misread else 200,
+        lines=found.lines, box=opened.box, next=encode_cursor(*found.then) if found.then else "",
+        params=_params(opened.query, opened.view_id, opened.box.text), filters=FILTERS, is_grouped=is_grouped,
+        view=opened.view_id, marked=undone, shown_at=encode_cursor(call.now, NOBODY), **_shown(opened.query), **sidebar,
     )  # fmt: skip
 
 
@@ -209,17 +203,17 @@ async def beside(
     call: Call, article_id: FromPath[UUID], wanted: NamedDependency[ArticlesQuery], view: FromQuery[str] = ""
 ) -> Template:
     """Links to the articles before and after one in a list. Raises Invalid, NotFound."""
-    box, view_id = read_box(call.request.query_params), parse_id(view)
     async with call.as_user() as conn:
         found = await require_article(conn, ArticleId(article_id))
-        opened = await require_view(conn, view_id) if view_id else None
-        query, tree = listed_by(wanted, box.tree, view=opened.query if opened else "")
+        opened = await open_list(conn, call, wanted, view)
+        query = opened.query
         place = found.starred_at if query.shelf is Shelf.STARRED and found.starred_at else found.listed_at
         before, then = await browse.find_beside(
-            conn, query=replace(query, is_oldest_first=call.preferences.sort_order is SortOrder.OLDEST), tree=tree,
-            place=PageCursor(place, found.id), now=call.now, groups_stories=call.preferences.groups_stories,
+            conn, query=query, tree=opened.tree, place=PageCursor(place, found.id), now=call.now,
+            groups_stories=call.preferences.groups_stories,
         )  # fmt: skip
-    return call.page("read/beside.html", before=before, then=then, params=_params(query, view_id, box.text))
+    params = _params(query, opened.view_id, opened.box.text)
+    return call.page("read/beside.html", before=before, then=then, params=params)
 
 
 @post("/read/some", status_code=200)
