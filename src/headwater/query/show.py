@@ -5,30 +5,10 @@ from datetime import timedelta
 from typing import Final, assert_never
 
 from headwater.errors import QueryInvalid
+from headwater.query import types as nodes
 from headwater.query.fields import in_quotes, phrase
 from headwater.query.lexer import TokenKind, tokens_of
-from headwater.query.types import (
-    And,
-    Before,
-    Comparator,
-    Everything,
-    HasEnclosure,
-    InField,
-    InState,
-    Labelled,
-    Leaf,
-    Node,
-    Not,
-    OfCategory,
-    OfHost,
-    OfQuality,
-    OfSource,
-    OfStory,
-    Or,
-    Tagged,
-    Within,
-    Words,
-)
+from headwater.query.types import Comparator, Leaf, Node
 
 _DAY: Final = timedelta(days=1)
 _UNITS: Final = (("w", 7 * _DAY), ("d", _DAY), ("h", timedelta(hours=1)), ("min", timedelta(minutes=1)))
@@ -36,23 +16,23 @@ _UNITS: Final = (("w", 7 * _DAY), ("d", _DAY), ("h", timedelta(hours=1)), ("min"
 
 def show(tree: Node) -> str:
     match tree:
-        case Or(parts):
+        case nodes.Or(parts):
             return " or ".join(map(show, parts))
-        case And(parts):
+        case nodes.And(parts):
             return " ".join(show_parts(parts))
-        case Not(Within(time)):
+        case nodes.Not(nodes.Within(time)):
             return f"older:{_time(time)}"
-        case Not(Before(day)):
+        case nodes.Not(nodes.Before(day)):
             return f"after:{day - _DAY}"
-        case Not(part):
-            return f"-{_grouped(part) if isinstance(part, Or | And) else show(part)}"
+        case nodes.Not(part):
+            return f"-{_grouped(part) if isinstance(part, nodes.Or | nodes.And) else show(part)}"
         case _:
             return _leaf(tree)
 
 
 def show_parts(parts: Iterable[Node]) -> list[str]:
     """The parts of a conjunction: joined with spaces, they are read as that conjunction."""
-    return [_grouped(part) if isinstance(part, Or) else show(part) for part in parts]
+    return [_grouped(part) if isinstance(part, nodes.Or) else show(part) for part in parts]
 
 
 def _grouped(part: Node) -> str:
@@ -61,41 +41,48 @@ def _grouped(part: Node) -> str:
 
 def _leaf(leaf: Leaf) -> str:
     match leaf:
-        case Everything():
+        case nodes.Everything():
             return "*"
-        case Words(text):
+        case nodes.Words(text):
             return text if _is_one_word(text) else phrase(text)
-        case InField(field, text):
+        case nodes.InField(field, text):
             return f"{field}:{in_quotes(text)}"
-        case Labelled(field, value, _):
+        case nodes.Labelled(field, value, _):
             return f"{field}:{in_quotes(value)}"
-        case OfQuality(comparator, value):
+        case nodes.OfQuality(comparator, value):
             return f"quality:{'' if comparator is Comparator.EQUAL else comparator}{value}"
-        case Within(time):
+        case nodes.Within(time):
             return f"newer:{_time(time)}"
         case _:
             return _named(leaf)
 
 
 def _named(
-    leaf: OfSource | OfCategory | Tagged | OfHost | OfStory | InState | HasEnclosure | Before,
+    leaf: nodes.OfSource
+    | nodes.OfCategory
+    | nodes.Tagged
+    | nodes.OfHost
+    | nodes.OfStory
+    | nodes.InState
+    | nodes.HasEnclosure
+    | nodes.Before,
 ) -> str:
     match leaf:
-        case OfSource(source_id):
+        case nodes.OfSource(source_id):
             return f"source:{source_id}"
-        case OfCategory(category):
+        case nodes.OfCategory(category):
             return f"category:{in_quotes(category)}"
-        case Tagged(tag):
+        case nodes.Tagged(tag):
             return f"tag:{in_quotes(tag)}"
-        case OfHost(host):
+        case nodes.OfHost(host):
             return f"host:{in_quotes(host)}"
-        case OfStory(story_id):
+        case nodes.OfStory(story_id):
             return f"story:{story_id}"
-        case InState(state):
+        case nodes.InState(state):
             return f"is:{state}"
-        case HasEnclosure():
+        case nodes.HasEnclosure():
             return "has:enclosure"
-        case Before(day):
+        case nodes.Before(day):
             return f"before:{day}"
         case _:
             assert_never(leaf)

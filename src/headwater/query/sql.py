@@ -17,31 +17,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, LiteralString, assert_never, cast
 
-from headwater.query.types import (
-    And,
-    Audience,
-    Before,
-    Comparator,
-    Everything,
-    HasEnclosure,
-    InField,
-    InState,
-    Labelled,
-    Leaf,
-    Node,
-    Not,
-    OfCategory,
-    OfHost,
-    OfQuality,
-    OfSource,
-    OfStory,
-    Or,
-    StateField,
-    Tagged,
-    TextField,
-    Within,
-    Words,
-)
+from headwater.query import types as nodes
+from headwater.query.types import Audience, Comparator, Leaf, Node, StateField, TextField
 
 # Parts of an article, each joined once if a leaf needs it. OFFSET 0 looks up each article in its month; the planner
 # would read whole months for a join.
@@ -229,11 +206,11 @@ class _Writer:
 
     def write(self, tree: Node) -> str:
         match tree:
-            case Not(part):
+            case nodes.Not(part):
                 return f"NOT {self.write(part)}"
-            case And(parts):
+            case nodes.And(parts):
                 return f"({' AND '.join(self._each(parts))})"
-            case Or(parts):
+            case nodes.Or(parts):
                 return f"({' OR '.join(self._each(parts))})"
             case leaf:
                 return self._leaf(leaf)
@@ -268,41 +245,47 @@ _COMPARED: Mapping[Comparator, str] = {one: f"quality {one}" for one in Comparat
 def _named(leaf: Leaf, now: datetime) -> tuple[str, object]:
     """The name of a leaf in LEAVES, and its value."""
     match leaf:
-        case Words(text):
+        case nodes.Words(text):
             return "words", text
-        case InField(named, text):
+        case nodes.InField(named, text):
             return _FIELDS[named], text
-        case Labelled(_, _, labels):
+        case nodes.Labelled(_, _, labels):
             return "label", [f"{scheme}:{label}" for scheme, label in labels]
-        case OfQuality(comparator, value):
+        case nodes.OfQuality(comparator, value):
             return _COMPARED[comparator], value
-        case InState(state):
+        case nodes.InState(state):
             return _STATES[state], None
-        case Within(time):
+        case nodes.Within(time):
             return "newer", now - time
-        case Before(day):
+        case nodes.Before(day):
             return "before", datetime(day.year, day.month, day.day, tzinfo=UTC)
         case _:
             return _of_one(leaf)
 
 
 def _of_one(
-    leaf: Everything | OfSource | OfCategory | Tagged | OfHost | OfStory | HasEnclosure,
+    leaf: nodes.Everything
+    | nodes.OfSource
+    | nodes.OfCategory
+    | nodes.Tagged
+    | nodes.OfHost
+    | nodes.OfStory
+    | nodes.HasEnclosure,
 ) -> tuple[str, object]:
     match leaf:
-        case Everything():
+        case nodes.Everything():
             return "everything", None
-        case OfSource(source_id):
+        case nodes.OfSource(source_id):
             return "source id", source_id
-        case OfCategory(category):
+        case nodes.OfCategory(category):
             return "category", category
-        case Tagged(tag):
+        case nodes.Tagged(tag):
             return "tag", tag
-        case OfHost(host):
+        case nodes.OfHost(host):
             return "host", host
-        case OfStory(story_id):
+        case nodes.OfStory(story_id):
             return "story", story_id
-        case HasEnclosure():
+        case nodes.HasEnclosure():
             return "enclosure", None
         case _:
             assert_never(leaf)
