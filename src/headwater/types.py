@@ -30,6 +30,16 @@ class PageCursor(NamedTuple):
     id: UUID
 
 
+@dataclass(frozen=True, slots=True)
+class SortPlace:
+    """The last row of a page of a table that is sorted by a column: its value in the column, by type, and its id."""
+
+    id: UUID
+    name: str = ""
+    number: float = 0
+    at: datetime | None = None  # None: never
+
+
 class FailureClass(StrEnum):
     """Why a poll failed, in the database, the metrics and the log."""
 

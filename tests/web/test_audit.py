@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from html import unescape
 
 import pytest
@@ -14,7 +15,7 @@ from headwater.runtime import setting_lines
 from headwater.settings import Settings, load_settings
 from headwater.web import WebOptions
 from tests.app import create_app
-from tests.clock import MovableClock
+from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person
 
 pytestmark = pytest.mark.database
@@ -72,14 +73,19 @@ async def test_the_log_is_listed_newest_first(admin: Person) -> None:
         ("subject=zoo", 2),
         ("subject=zoo&action=source.enabled", 1),
         ("subject=zzz", 0),
+        (f"since={START:%Y-%m-%d}", 3),
+        (f"until={START:%Y-%m-%d}&sort=target", 3),
+        (f"since={START + timedelta(days=1):%Y-%m-%d}", 0),
+        (f"until={START - timedelta(days=1):%Y-%m-%d}", 0),
     ],
 )
 async def test_the_log_is_filtered(admin: Person, query: str, found: int) -> None:
     page = (await admin.open(f"/admin/audit?{query}")).text
-    part = await admin.part(f"/admin/audit/lines?{query}")
+    part = await admin.part(f"/admin/audit/rows?{query}")
+    file = await admin.open(f"/admin/audit.csv?{query}")
 
     assert page.count('<th scope="row">') == part.text.count('<th scope="row">') == found
-    assert part.headers["hx-replace-url"].startswith("/admin/audit?")
+    assert len(file.text.splitlines()) == found + 1
 
 
 @pytest.mark.usefixtures("filled")
@@ -87,18 +93,55 @@ async def test_a_long_log_has_pages(admin: Person, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("headwater.web.routes.admin.audit.PAGE", 2)
 
     first = (await admin.open("/admin/audit")).text
-    older = re.search(r'href="([^"]+)">Older<', first)
-    assert older is not None
-    second = (await admin.open(unescape(older[1]))).text
+    more = re.search(r'id="more-rows" href="([^"]+)" hx-get="([^"]+)"', first)
+    assert more is not None
+    second, appended = (await admin.open(unescape(more[1]))).text, (await admin.part(unescape(more[2]))).text
 
-    assert (first.count('<th scope="row">'), second.count('<th scope="row">')) == (2, 1)
+    assert [page.count('<th scope="row">') for page in (first, second, appended)] == [2, 1, 1]
     assert "every 10s" in first
     assert "every 10s" not in second
 
 
-@pytest.mark.parametrize("query", ["action=odd", "cursor=odd", "person=%00", "subject=" + "x" * 501])
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("sort", "actions"),
+    [
+        ("", ["feed rejected", "source enabled", "source disabled"]),
+        ("time", ["source disabled", "source enabled", "feed rejected"]),
+        ("-time", ["feed rejected", "source enabled", "source disabled"]),
+        ("action", ["feed rejected", "source disabled", "source enabled"]),
+        ("-action", ["source enabled", "source disabled", "feed rejected"]),
+        ("target", ["feed rejected", "source disabled", "source enabled"]),
+        ("-target", ["source enabled", "source disabled", "feed rejected"]),
+        ("odd", ["feed rejected", "source enabled", "source disabled"]),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 2, 50])
+async def test_the_log_is_sorted_page_by_page(
+    admin: Person, sort: str, actions: list[str], size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.web.routes.admin.audit.PAGE", size)
+    found: list[str] = []
+    address = f"/admin/audit?sort={sort}"
+    while address:
+        page = (await admin.open(address)).text
+        found += re.findall(r">([^<]+)</a></td>\s*<th", page)
+        more = re.search(r'id="more-rows" href="([^"]+)"', page)
+        address = unescape(more[1]) if more else ""
+
+    assert found == actions
+
+
+@pytest.mark.usefixtures("filled")
+async def test_a_filter_of_the_log_is_saved(admin: Person) -> None:
+    await admin.send("POST", "/admin/filters", page="audit", name="Rejected", query="action=feed.rejected")
+
+    assert '<a href="/admin/audit?action=feed.rejected">Rejected</a>' in (await admin.open("/admin/audit")).text
+
+
+@pytest.mark.parametrize("query", ["action=odd", "person=%00", "subject=" + "x" * 501, "since=x", "until=9999-12-31"])
 async def test_invalid_filters_are_refused_with_a_message(admin: Person, query: str) -> None:
-    for path in ("/admin/audit", "/admin/audit/lines"):
+    for path in ("/admin/audit", "/admin/audit/rows", "/admin/audit.csv"):
         assert (await admin.open(f"{path}?{query}")).status_code == 400
 
 

@@ -72,6 +72,26 @@ class SessionLine:
     user_agent: str
 
 
+class PersonSort(StrEnum):
+    """By which column the operators' table of users is sorted."""
+
+    EMAIL = "email"
+    JOINED = "joined"
+    REPUTATION = "reputation"
+    FEEDS = "feeds"
+    SEEN = "seen"
+
+
+@dataclass(frozen=True, slots=True)
+class PersonFilter:
+    """Which users to list; None means all."""
+
+    text: str = ""  # part of the email
+    role: Role | None = None
+    confirmed: bool | None = None
+    seen_before: datetime | None = None  # also those who have no session and no token
+
+
 @dataclass(frozen=True, slots=True)
 class PersonLine:
     """A user in the operators' list."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from headwater.types import PageCursor, UserId
+from headwater.types import SortPlace, UserId
 
 
 class AuditAction(StrEnum):
@@ -85,9 +85,19 @@ class AuditFilter:
     subject_id: UUID | None = None
     actor: str = ""  # part of the name
     subject: str = ""
+    since: datetime | None = None
+    before: datetime | None = None
+
+
+class AuditSort(StrEnum):
+    """By which column the log is sorted."""
+
+    TIME = "time"
+    ACTION = "action"
+    TARGET = "target"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditPage:
     entries: list[AuditEntry]
-    next: PageCursor | None
+    next: SortPlace | None

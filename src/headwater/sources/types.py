@@ -201,16 +201,6 @@ class SourceSort(StrEnum):
     DUE = "due"
 
 
-@dataclass(frozen=True, slots=True)
-class SortPlace:
-    """The last row of a page of that table: its value in the column, by type, and its id."""
-
-    id: UUID
-    name: str = ""
-    number: float = 0
-    at: datetime | None = None  # None: never
-
-
 class BulkAction(StrEnum):
     """What can be done with many sources at once."""
 

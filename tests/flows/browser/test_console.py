@@ -97,6 +97,41 @@ def test_a_filter_is_saved_and_opened(operator: Page) -> None:
     expect(operator).to_have_url("/admin/sources?category=News&sort=-errors")
 
 
+@pytest.mark.parametrize("width", [390, 1440])
+def test_users_are_filtered_and_sorted_by_keyboard(operator: Page, width: int) -> None:
+    operator.set_viewport_size({"width": width, "height": 900})
+    operator.goto("/admin/people", wait_until="networkidle")
+    operator.locator("#sort-reputation").press("Enter")
+    expect(operator).to_have_url("/admin/people?sort=-reputation")
+    expect(operator.locator("#people-total")).to_have_text("1 user")
+    assert faults_of(operator) == []
+
+    operator.locator("#people-filters [name=role]").select_option("moderator")
+    expect(operator.get_by_text("No users match.")).to_be_visible()
+    expect(operator).to_have_url("/admin/people?q=&role=moderator&confirmed=&seen=&sort=-reputation")
+    assert faults_of(operator) == []
+    assert is_as_wide_as_its_window(operator)
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_audit_log_is_filtered_and_sorted_by_keyboard(operator: Page, width: int) -> None:
+    operator.set_viewport_size({"width": width, "height": 900})
+    operator.goto("/admin/audit", wait_until="networkidle")
+    operator.locator("#sort-target").press("Enter")
+    expect(operator).to_have_url("/admin/audit?sort=target")
+    expect(operator.get_by_role("link", name="Export CSV")).to_be_visible()
+    assert faults_of(operator) == []
+
+    operator.get_by_role("searchbox", name="Target").fill("no such target")
+    expect(operator.get_by_text("No entries match this filter.")).to_be_visible()
+    assert faults_of(operator) == []
+    assert is_as_wide_as_its_window(operator)
+
+
+def is_as_wide_as_its_window(page: Page) -> bool:
+    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_the_palette_opens_a_page_and_acts_on_a_source_by_keyboard(operator: Page) -> None:
     operator.goto("/admin/audit", wait_until="networkidle")
     operator.keyboard.press("Control+k")

@@ -5,23 +5,13 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
 
-from headwater.accounts.types import Credentials, PersonLine, Role, User
-from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_row, fetch_value, translate
+from headwater.accounts.types import Credentials, Role, User
+from headwater.db import Connection, fetch_column, fetch_row, fetch_value, translate
 from headwater.errors import EmailTaken
 from headwater.types import UserId
 
 USER: Final = "users.id, email, role, confirmed_at, users.created_at"
 _USERS: Final = f"SELECT password_hash, {USER} FROM users"
-_PEOPLE: Final = """
-    SELECT users.id, email, role, karma, users.created_at, confirmed_at,
-        greatest(session.seen_at, token.used_at) AS seen_at,
-        (SELECT count(*) FROM subscriptions WHERE user_id = users.id) AS feed_count,
-        session.count AS session_count, token.count AS token_count
-    FROM users
-    CROSS JOIN LATERAL (SELECT count(*), max(seen_at) AS seen_at FROM sessions WHERE user_id = users.id) AS session
-    CROSS JOIN LATERAL (SELECT count(*), max(used_at) AS used_at FROM api_tokens WHERE user_id = users.id) AS token
-"""
-_MATCHES: Final = "(%(text)s = '' OR strpos(email_key, lower(%(text)s)) > 0)"
 
 
 async def claim_first(conn: Connection) -> bool:
@@ -64,19 +54,6 @@ async def lock_credentials(conn: Connection, *, user_id: UserId) -> Credentials 
 async def list_all(conn: Connection) -> list[User]:
     cur = await conn.execute(f"SELECT {USER} FROM users ORDER BY created_at, id")
     return [user_of(row) for row in await cur.fetchall()]
-
-
-async def list_people(conn: Connection, *, text: str = "", limit: int, offset: int) -> list[PersonLine]:
-    statement = f"{_PEOPLE} WHERE {_MATCHES} ORDER BY users.created_at, users.id LIMIT %(limit)s OFFSET %(offset)s"
-    return await fetch_all(conn, PersonLine, statement, {"text": text, "limit": limit, "offset": offset})
-
-
-async def find_person(conn: Connection, *, user_id: UserId) -> PersonLine | None:
-    return await fetch_one(conn, PersonLine, _PEOPLE + " WHERE users.id = %(id)s", {"id": user_id})
-
-
-async def count_people(conn: Connection, *, text: str = "") -> int:
-    return await fetch_value(conn, f"SELECT count(*) FROM users WHERE {_MATCHES}", {"text": text})
 
 
 async def lock_administrators(conn: Connection) -> list[UserId]:

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_value
 from headwater.sources.store.details import COLUMNS, MATCHES, TABLES
-from headwater.sources.types import SortPlace, SourceFilter, SourceRow, SourceSort
-from headwater.types import SourceId
+from headwater.sources.types import SourceFilter, SourceRow, SourceSort
+from headwater.types import SortPlace, SourceId
 
 _ROWS: Final = f"""
     SELECT {COLUMNS}, articles, error_rate, readers, CASE WHEN enabled THEN feed_state.next_poll_at END AS due_at

@@ -35,19 +35,18 @@ from headwater.sources.types import (
     BulkAction,
     Changes,
     IngestionMode,
-    SortPlace,
     SourceFilter,
     SourceOverrides,
     SourceRow,
     SourceSort,
 )
-from headwater.types import SourceId, SourceState
+from headwater.types import SortPlace, SourceId, SourceState
 from headwater.understanding.overview.store import find_reputation
 from headwater.urls import masked
 from headwater.web.errors import fragment
 from headwater.web.plots import poll_strip
 from headwater.web.routes.admin.source_form import SourceForm, changes_to, form_of, new_source, read_lines
-from headwater.web.tables import CSV_MOST, Sort, csv_response, read_sort
+from headwater.web.tables import CSV_MOST, Sort, csv_response, plain_text, read_place, read_sort, write_place
 
 PER_PAGE = 50
 POLLS_SHOWN = 100
@@ -55,7 +54,6 @@ ARTICLES_SHOWN = 20
 ENTRIES_SHOWN = 10
 CSV_PAGE = 500
 MOST = 10_000  # counted, and changed at once
-TEXT_MAX = 255
 AGES = {"24h": timedelta(hours=24), "7d": timedelta(days=7)}  # of the last success
 NO_CATEGORY = "-"  # as a filter: those without one
 CHANGED = {"HX-Trigger": "sourceChanged"}
@@ -134,14 +132,14 @@ async def read_page(call: Call, after: FromQuery[str] = "") -> dict[str, Any]:
     wanted, sort = filters.wanted(call.now), filters.sorted
     async with call.database.as_system() as conn:
         found = await table.list_rows(
-            conn, wanted=wanted, sort=sort.column, is_descending=sort.is_descending, after=read_place(after, sort),
-            now=call.now, limit=PER_PAGE + 1,
+            conn, wanted=wanted, sort=sort.column, is_descending=sort.is_descending,
+            after=read_place(after, kind_of(sort)), now=call.now, limit=PER_PAGE + 1,
         )  # fmt: skip
         total = await table.count_rows(conn, wanted=wanted, now=call.now, most=MOST + 1) if not after else 0
     shown = found[:PER_PAGE]
     return {
-        "sources": shown, "filters": filters, "sort": sort, "after": _plain(after), "total": total, "most": MOST,
-        "next": cursor_of(shown[-1], sort) if len(found) > PER_PAGE else "",
+        "sources": shown, "filters": filters, "sort": sort, "after": plain_text(after), "total": total, "most": MOST,
+        "next": write_place(place_of(shown[-1], sort), kind_of(sort)) if len(found) > PER_PAGE else "",
     }  # fmt: skip
 
 
@@ -305,37 +303,10 @@ def place_of(last: SourceRow, sort: Sort[SourceSort]) -> SortPlace:
     return SortPlace(last.id, last.name, number.get(sort.column, 0), at)
 
 
-def cursor_of(last: SourceRow, sort: Sort[SourceSort]) -> str:
-    place = place_of(last, sort)
-    match sort.column:
-        case SourceSort.NAME:
-            return f"{place.id}:{place.name}"
-        case SourceSort.SUCCESS | SourceSort.DUE:
-            return f"{place.id}:{place.at.isoformat() if place.at else ''}"
-        case _:
-            return f"{place.id}:{place.number!r}"
-
-
-def read_place(cursor: str, sort: Sort[SourceSort]) -> SortPlace | None:
-    """The start of a page; an invalid cursor is the first page."""
-    id_, colon, last = _plain(cursor).partition(":")
-    try:
-        match sort.column:
-            case SourceSort.NAME:
-                place = SortPlace(UUID(id_), name=last)
-            case SourceSort.SUCCESS | SourceSort.DUE:
-                place = SortPlace(UUID(id_), at=datetime.fromisoformat(last) if last else None)
-            case _:
-                place = SortPlace(UUID(id_), number=min(max(float(last), 0.0), 2e9))
-    except ValueError:
-        return None
-    return place if colon and (place.at is None or place.at.tzinfo) else None
+def kind_of(sort: Sort[SourceSort]) -> type:
+    times = {SourceSort.SUCCESS, SourceSort.DUE}
+    return str if sort.column is SourceSort.NAME else datetime if sort.column in times else float
 
 
 def read_filters(given: Mapping[str, Any]) -> Filters:
-    return Filters(**{name: _plain(str(given.get(name, ""))) for name in Filters.__slots__})
-
-
-def _plain(text: str) -> str:
-    """A search text without NUL and of limited length."""
-    return text.replace("\0", "")[: 2 * TEXT_MAX]
+    return Filters(**{name: plain_text(str(given.get(name, ""))) for name in Filters.__slots__})
