@@ -326,7 +326,7 @@ async def test_dead_urls_are_retried_by_id_or_filter(api: AsyncClient, database:
 async def test_a_large_retry_continues_with_its_cursor(
     api: AsyncClient, database: Database, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwater.frontier.retrying.PAGE", 2)
+    monkeypatch.setattr("headwater.frontier.matching.PAGE", 2)
     monkeypatch.setattr("headwater.api.routes.frontier.RETRY_PAGES", 1)
     await api.post(f"{FRONTIER}/submit/bulk", json={"urls": [f"https://a.example/{number}" for number in range(5)]})
     await let_all_fail(database, clock)

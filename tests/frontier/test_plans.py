@@ -87,7 +87,7 @@ def listed(*names: str, hosts: int, new: int = 0) -> dict[str, Any]:
 def a_list(by: str, **more: Any) -> dict[str, Any]:
     big = host_id_of("big.example")
     nothing = {"source_id": None, "status": None, "origin": None, "text": None, "after_at": None}
-    nothing |= {"after_host": None, "after_url": None, "shard": shard_of(big), "host_id": big}
+    nothing |= {"after_host": None, "after_url": None, "from_url": None, "shard": shard_of(big), "host_id": big}
     return {**nothing, "by": by, "look": 50, "limit": 50, "now": START, **more}
 
 
@@ -110,6 +110,7 @@ CLAIM = {
     **parts(EVERY_BAND, range(SHARDS)),
 }
 MIDDLE = {"after_at": START - timedelta(minutes=5), "after_host": 0, "after_url": 0}
+A_PLACE = {"after_host": 0, "after_url": 0, "number": 5, "at": "-infinity", "sort": "priority"}
 HOT = {
     # the function, the values it is called with, and how many 8 kB pages it may touch
     "claim 1": ("hosts.pages.claim", {**CLAIM, "hosts": 1, "urls": 1}, 90),
@@ -121,6 +122,8 @@ HOT = {
     "list on": ("frontier.listing.list_urls", a_list("time", **MIDDLE), 300),
     "list a source": ("frontier.listing.list_urls", a_list("source", source_id=SOURCE), 300),
     "list a host": ("frontier.listing.list_urls", a_list("host"), 300),
+    "list sorted": ("frontier.listing.list_sorted", a_list("time", look=10_000, **A_PLACE), 50_000),
+    "list a host sorted": ("frontier.listing.list_sorted", a_list("host", look=10_000, **A_PLACE), 50_000),
     "list by a rare text": ("frontier.listing.list_urls", a_list("time", look=2_000, text="nowhere"), 10_000),
     "count by a text": ("frontier.listing.count_urls", a_list("time", look=10_000, text="nowhere"), 50_000),
     "count a host": ("frontier.listing.count_urls", a_list("host", look=10_000), 50_000),

@@ -1,5 +1,7 @@
 """/admin/frontier: queued and failed URLs, throttled hosts, and the actions of an operator."""
 
+import csv
+import io
 import json
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -37,6 +39,7 @@ from headwater.types import SourceId
 from headwater.web import WebOptions
 from headwater.web.routes.admin import frontier as page
 from tests.app import create_app
+from tests.articles.builders import an_article_id
 from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person
 
@@ -185,7 +188,7 @@ async def test_each_url_is_on_one_page(operator: Person, database: Database) -> 
     for _ in range(3):
         shown = await operator.part(path)
         seen += listed(shown)
-        found = re.search(r'hx-get="([^"]+)" hx-target="#frontier-urls"[^>]*>Older', shown.text)
+        found = re.search(r'id="more-rows" href="[^"]+" hx-get="([^"]+)"', shown.text)
         path = unescape(found[1]) if found else ""
 
     assert path == ""
@@ -272,7 +275,7 @@ async def test_selected_urls_are_retried_without_scripts(operator: Person, datab
 async def test_all_matching_urls_are_retried_in_steps(
     operator: Person, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwater.frontier.retrying.PAGE", 2)
+    monkeypatch.setattr("headwater.frontier.matching.PAGE", 2)
     monkeypatch.setattr(page, "RETRY_PAGES", 2)
     ids = await queue_urls(database, *(f"https://gone{n}.example/" for n in range(7)))
     await answer(database, GONE)
@@ -301,7 +304,163 @@ async def test_only_failed_and_dead_urls_are_retried(operator: Person) -> None:
     assert refused.status_code == 400
     assert "Only failed or given-up" in refused.text
     assert refused.headers["hx-retarget"] == "#frontier-said"
-    assert "Retry all" not in (await operator.part("/admin/frontier/urls?status=fetched")).text
+
+
+ORDERS = {
+    "priority": ["a", "b", "c"],
+    "-priority": ["c", "b", "a"],
+    "retries": ["a", "c", "b"],
+    "-retries": ["b", "c", "a"],
+    "fetched": ["a", "c", "b"],
+    "-fetched": ["b", "c", "a"],
+    "due": ["a", "b", "c"],
+    "-due": ["c", "b", "a"],
+}
+
+
+@pytest.mark.parametrize("sort", ORDERS)
+@pytest.mark.parametrize("size", [1, 2, 50])
+async def test_the_table_is_sorted_by_a_column_page_by_page(
+    operator: Person, database: Database, sort: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "PAGE", size)
+    await three_urls(database)
+    address, seen = f"/admin/frontier?sort={sort}", list[str]()
+    while address:
+        shown = await operator.open(address)
+        seen += [url.split("/")[2][0] for url in listed(shown)]
+        found = re.search(r'id="more-rows" href="([^"]+)"', shown.text)
+        address = unescape(found[1]) if found else ""
+
+    assert seen == ORDERS[sort]
+
+
+async def three_urls(database: Database) -> None:
+    """Each differs from the others in every column; a was never fetched."""
+    await queue_urls(database, *(f"https://{host}.example/1" for host in "abc"))
+    async with database.as_system() as conn:
+        for host, priority, retries, due, fetched in (("a", 1, 0, 0, None), ("b", 5, 2, 9, 1), ("c", 9, 1, None, 2)):
+            await conn.execute(
+                """
+                UPDATE frontier_url
+                SET priority = %(priority)s, retry_count = %(retries)s, last_fetched_at = %(fetched)s,
+                    next_fetch_at = coalesce(%(due)s::timestamptz, 'infinity')
+                FROM hosts
+                WHERE hosts.shard = frontier_url.shard AND hosts.host_id = frontier_url.host_id AND name = %(name)s
+                """,
+                {
+                    "priority": priority,
+                    "retries": retries,
+                    "due": None if due is None else START + timedelta(hours=due),
+                    "fetched": None if fetched is None else START - timedelta(hours=fetched),
+                    "name": f"{host}.example",
+                },
+            )
+
+
+async def test_the_queue_is_exported_without_formulas_and_secrets(
+    operator: Person, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "CSV_PAGE", 1)
+    source = await a_site(database, name="=Harbour News")
+    await queue_urls(database, "https://a.example/1?token=hidden", source_id=source.id)
+    await queue_urls(database, "https://b.example/1")
+
+    whole = await operator.open("/admin/frontier.csv?q=example%2F1&sort=priority")
+    part = await operator.open("/admin/frontier.csv?host=b.example")
+    wrong = await operator.open("/admin/frontier.csv?status=x")
+
+    rows = list(csv.reader(io.StringIO(whole.text, newline="")))
+    assert whole.headers["content-disposition"] == 'attachment; filename="headwater-crawl-queue.csv"'
+    assert len(rows) == 3
+    assert "'=Harbour News" in {row[3] for row in rows}
+    assert "hidden" not in whole.text
+    assert [row[0] for row in csv.reader(io.StringIO(part.text, newline=""))] == ["URL", "https://b.example/1"]
+    assert wrong.status_code == 400
+
+
+async def test_a_filter_of_the_queue_is_saved(operator: Person) -> None:
+    await operator.send("POST", "/admin/filters", page="frontier", name="Given up", query="status=dead")
+
+    assert '<a href="/admin/frontier?status=dead">Given up</a>' in (await operator.open("/admin/frontier")).text
+
+
+@pytest.mark.parametrize("action", ["retry", "delete"])
+async def test_a_preview_of_selected_urls_changes_nothing(operator: Person, database: Database, action: str) -> None:
+    ids = await queue_urls(database, "https://a.example/1", "https://b.example/1")
+    await answer(database, GONE)
+
+    headers = {"X-CSRF-Token": operator.token, "HX-Request": "true"}
+    data = {"ids": [str(one) for one in ids], "action": action}
+    shown = await operator.client.post("/admin/frontier/preview", headers=headers, data=data)
+    cancelled = await operator.send("POST", "/admin/frontier/cancel")
+
+    assert f"{action.capitalize()} 2 URLs?" in shown.text
+    assert re.findall(r'name="ids" value="([^"]+)"', shown.text) == [str(one) for one in ids]
+    assert f'hx-post="/admin/frontier/{action}"' in shown.text
+    assert "Nothing was changed" in cancelled.text
+    assert [await status_of(database, one) for one in ids] == [Status.DEAD, Status.DEAD]
+
+
+async def test_a_preview_of_all_that_match_counts_what_would_change(operator: Person, database: Database) -> None:
+    await queue_urls(database, *(f"https://gone{n}.example/" for n in range(7)))
+    await answer(database, GONE)
+    await queue_urls(database, "https://new.example/")
+
+    retried = await operator.send("POST", "/admin/frontier/preview", action="retry", everything="yes")
+    deleted = await operator.send(
+        "POST", "/admin/frontier/preview", action="delete", everything="yes", status="pending"
+    )
+
+    assert "Retry 7 URLs?" in retried.text
+    assert 'hx-post="/admin/frontier/retry-all"' in retried.text
+    assert "Delete 1 URL?" in deleted.text
+    assert "This cannot be undone." in deleted.text
+
+
+async def test_all_matching_urls_are_deleted_in_steps(
+    operator: Person, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.frontier.matching.PAGE", 2)
+    monkeypatch.setattr(page, "RETRY_PAGES", 2)
+    ids = await queue_urls(database, *(f"https://gone{n}.example/" for n in range(7)))
+    await answer(database, GONE)
+    kept = await queue_urls(database, "https://new.example/")
+
+    sent, steps, said = {"status": "dead"}, 0, ""
+    while sent:
+        said = (await operator.send("POST", "/admin/frontier/delete-all", **sent)).text
+        steps += 1
+        found = re.search(r"hx-vals='([^']+)'", said)
+        sent = {} if found is None else {name: str(value) for name, value in json.loads(found[1]).items()}
+
+    assert steps > 1
+    assert "7 URLs deleted" in said
+    assert {await status_of(database, one) for one in ids} == {None}
+    assert await status_of(database, kept[0]) is Status.PENDING
+    assert {(line.action, line.subject_name) for line in await written(database)} == {
+        (AuditAction.URLS_DELETED, "all given-up URLs")
+    }
+
+
+@pytest.mark.parametrize("path", ["delete", "delete-all"])
+async def test_articles_of_deleted_urls_are_looked_at_again(operator: Person, database: Database, path: str) -> None:
+    source = await a_site(database)
+    [url_id] = await queue_urls(database, "https://a.example/1", origin=Origin.MANUAL)
+    async with database.as_system() as conn:
+        article_id = await an_article_id(conn, source.id, "https://a.example/1")
+        await conn.execute(
+            "UPDATE article_state SET revision = 1, classify_at = NULL WHERE article_id = %(id)s", {"id": article_id}
+        )
+
+    sent = {"ids": str(url_id)} if path == "delete" else {"host": "a.example"}
+    await operator.send("POST", f"/admin/frontier/{path}", **sent)
+
+    async with database.as_system() as conn:
+        cur = await conn.execute(
+            "SELECT classify_at IS NOT NULL FROM article_state WHERE article_id = %(id)s", {"id": article_id}
+        )
+        assert await cur.fetchone() == (True,)
 
 
 async def test_deleting_asks_for_confirmation_and_is_in_the_audit_log(operator: Person, database: Database) -> None:
@@ -350,13 +509,19 @@ async def test_a_url_is_submitted_by_hand(operator: Person, database: Database) 
         ("retry", {"ids": str(UUID(int=3))}, ""),
         ("delete", {"ids": ""}, "Select URLs first"),
         ("delete", {"ids": str(UUID(int=3))}, ""),
+        ("preview", {"action": "retry"}, "Select URLs first"),
+        ("preview", {"action": "x"}, "Choose an action"),
+        ("preview", {"action": "retry", "everything": "yes"}, "Nothing would change"),
+        ("preview", {"action": "retry", "everything": "yes", "status": "fetched"}, "Only failed or given-up"),
+        ("preview", {"action": "delete", "everything": "yes"}, "Filter the table first"),
+        ("delete-all", {}, "Filter the table first"),
         ("retry-all", {"cursor": "%%%"}, "Invalid cursor"),
         ("retry-all", {"so_far": "-1"}, "Not a whole number"),
         ("retry-all", {"status": "odd"}, "Unknown status"),
         ("retry-all", {"q": "x" * 201}, "at most"),
         ("retry-all", {"q": "\0"}, "q contains the character U+0000"),
     ],
-    ids=range(16),
+    ids=range(22),
 )
 async def test_invalid_actions_are_refused_with_a_message(
     operator: Person, path: str, fields: dict[str, str], says: str
@@ -369,7 +534,9 @@ async def test_invalid_actions_are_refused_with_a_message(
 
 
 @pytest.mark.parametrize(
-    "query", ["status=x", "origin=x", "source=x", "cursor=x", f"q={'x' * 201}", "host=%00"], ids=range(6)
+    "query",
+    ["status=x", "origin=x", "source=x", "cursor=x", "sort=due&cursor=x", f"q={'x' * 201}", "host=%00"],
+    ids=range(7),
 )
 async def test_an_invalid_filter_is_refused_on_the_page_and_in_the_table(operator: Person, query: str) -> None:
     assert (await operator.open(f"/admin/frontier?{query}")).status_code == 400

@@ -35,6 +35,7 @@ class AuditAction(StrEnum):
     LABELS_WITHDRAWN = "labels.withdrawn"
     URLS_RETRIED = "urls.retried"
     URL_DELETED = "url.deleted"
+    URLS_DELETED = "urls.deleted"
     ROLE_CHANGED = "role.changed"
     ACCOUNT_SIGNED_OUT = "account.signed_out"
     RETENTION_RUN = "retention.run"

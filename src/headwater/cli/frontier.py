@@ -23,7 +23,7 @@ from headwater.cli.terminal import exit_failed, own_command
 from headwater.cli.url_lines import STANDARD_INPUT, Format
 from headwater.db import Connection
 from headwater.errors import HeadwaterError, Invalid
-from headwater.frontier.retrying import retry_matching
+from headwater.frontier.matching import retry_matching
 from headwater.frontier.store import changes, listing, queue
 from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, SubmitOutcome, UrlFilter
 from headwater.runtime import Runtime
@@ -190,7 +190,7 @@ async def retry(
         wanted = UrlFilter(status, await _source_id(conn, source), host)
         count = len(await changes.retry(conn, ids=ids, now=runtime.tools.clock())) if ids else 0
     if not ids:
-        count = (await retry_matching(runtime.database, runtime.tools.clock, wanted=wanted)).retried
+        count = (await retry_matching(runtime.database, runtime.tools.clock, wanted=wanted)).changed
     print_result({"retried": count}, f"{counted(count, 'URL is', 'URLs are')} queued again.", as_json=as_json)
 
 

@@ -238,6 +238,16 @@ class UrlFilter:
     text: str | None = None
 
 
+class UrlSort(StrEnum):
+    """By which column the operators' table is sorted."""
+
+    FOUND = "found"  # the newest first, however many there are
+    PRIORITY = "priority"
+    RETRIES = "retries"
+    FETCHED = "fetched"
+    DUE = "due"
+
+
 @dataclass(frozen=True, slots=True)
 class UrlPage:
     """A page of URLs, the newest first: before the end perhaps few or none, since a filter reads only so many rows."""

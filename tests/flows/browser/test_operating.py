@@ -79,13 +79,19 @@ def test_what_is_chosen_stays_chosen_while_the_table_renews_itself(operator: Pag
     tick.check()
 
     with operator.expect_response("**/admin/frontier/urls?**"):
-        operator.evaluate("htmx.trigger(document.body, 'refreshFrontier')")
+        operator.locator("#frontier-filters [name=origin]").select_option("manual")
     operator.wait_for_load_state("networkidle")
 
     expect(tick).to_be_checked()
-    operator.get_by_role("button", name="Retry selected").click()
+    bar = operator.get_by_role("form", name="Selected URLs")
+    expect(bar.locator(".chosen")).to_have_text("1 selected")
+    bar.get_by_role("button", name="Preview").press("Enter")
+    expect(operator.get_by_role("heading", name="Retry 1 URL?")).to_be_visible()
+    assert faults_of(operator) == []
+    operator.get_by_role("button", name="Retry 1 URL").press("Enter")
     expect(operator.get_by_text("1 URL queued for retry.")).to_be_visible()
     expect(operator.locator(".of-urls .queued")).to_have_count(len(DEAD) - 1)
+    expect(bar).to_be_hidden()
 
 
 def test_deleting_asks_first_and_the_line_goes_without_a_reload(operator: Page, dead: None) -> None:
@@ -118,12 +124,27 @@ def test_all_that_fit_are_tried_again_and_it_says_how_many(operator: Page, dead:
     operator.goto("/admin/frontier", wait_until="networkidle")
     operator.locator("#frontier-filters [name=status]").select_option("dead")
     expect(operator).to_have_url("/admin/frontier?status=dead")
-    operator.once("dialog", lambda dialog: dialog.accept())
+    operator.get_by_role("checkbox", name="Select all URLs shown").check()
 
-    operator.get_by_role("button", name="Retry all matching").click()
+    operator.get_by_role("button", name="Preview").click()
+    operator.get_by_role("button", name=f"Retry {len(DEAD)} URLs").click()
 
     expect(operator.get_by_text(f"{len(DEAD)} URLs queued for retry.")).to_be_visible()
     expect(operator.get_by_text("No URLs match this filter.")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_frontier_is_sorted_by_keyboard(operator: Page, dead: None, width: int) -> None:
+    operator.set_viewport_size({"width": width, "height": 900})
+    operator.goto("/admin/frontier?status=dead", wait_until="networkidle")
+
+    operator.locator("#sort-retries").press("Enter")
+
+    expect(operator).to_have_url("/admin/frontier?status=dead&sort=-retries")
+    expect(operator.locator(".of-urls .queued")).to_have_count(len(DEAD))
+    expect(operator.locator("th[aria-sort=descending]")).to_contain_text("Retries")
+    assert faults_of(operator) == []
+    assert operator.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_a_url_is_submitted_and_appears(operator: Page) -> None:

@@ -22,7 +22,7 @@ from headwater.db import Connection
 from headwater.downstream.store import find_extracted
 from headwater.errors import InvalidUrl, UrlNotFound
 from headwater.frontier.keys import locate
-from headwater.frontier.retrying import retry_matching
+from headwater.frontier.matching import retry_matching
 from headwater.frontier.store import changes, listing, queue
 from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, SubmitOutcome, Submitted, UrlFilter
 from headwater.net.guard import BlockedAddress, check_submitted
@@ -130,7 +130,7 @@ async def retry(call: Call, data: JSONBody[schemas.RetriedUrls]) -> schemas.Retr
     wanted = UrlFilter(data.status, SourceId(data.source_id) if data.source_id else None, data.host)
     after = read_cursor(data.cursor, "body")
     part = await retry_matching(call.database, call.clock, wanted=wanted, after=after, pages=RETRY_PAGES)
-    return schemas.RetryResponse(retried=part.retried, next_cursor=_cursor(part.next))
+    return schemas.RetryResponse(retried=part.changed, next_cursor=_cursor(part.next))
 
 
 @delete("/{url_id:uuid}", operation_id="deleteUrl")

@@ -41,10 +41,10 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.matches?.("tr.more")) document.querySelector("[data-live-table]").dataset.isLong = "yes";
 });
 // After a change the table is renewed, and nothing is selected.
-document.addEventListener("sourcesChanged", () => {
+["sourcesChanged", "refreshFrontier"].forEach((name) => document.addEventListener(name, () => {
   picks(document).forEach((one) => { one.checked = false; });
   count();
-});
+}));
 
 // A filter is saved as the address shows it.
 document.addEventListener("htmx:configRequest", (event) => {
