@@ -6,7 +6,9 @@ import hmac
 import json
 import re
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +22,7 @@ from headwater.accounts.mail.types import MailKind, QueuedMail
 from headwater.accounts.store import tokens
 from headwater.db import Database, fetch_rows, fetch_value
 from headwater.ids import new_id
-from headwater.library.notifications import store
+from headwater.library.notifications import store, worker
 from headwater.library.notifications.decide import unsubscribed_user
 from headwater.library.notifications.worker import UNSUBSCRIBE, Notifier
 from headwater.library.rules.types import NotificationKind, RuleActions
@@ -259,6 +261,54 @@ async def test_targets_of_one_reader_do_not_delay_others(ada: RuleReader, client
     ada.clock.move(minutes=3)
     again = await another.claim(notifier.concurrency)
     assert sorted(target.user_id for target in again) == sorted([ada.user_id, eve.user_id, eve.user_id])
+
+
+async def test_readers_whose_servers_are_slow_have_half_of_the_slots_together(
+    ada: RuleReader, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = [await a_rule_reader(ada.database, ada.clock, f"{n}@example.com", beside=ada) for n in range(4)]
+    monkeypatch.setattr(Notifier, "concurrency", 4)
+    notifier = Notifier(ada.database, client, ada.clock, site=SITE)
+    for reader in (*slow, ada):
+        await reader.save("otter", RuleActions(notify=(NotificationKind.PUSH,)))
+        for number in range(3):
+            await add_target(reader, NotificationKind.PUSH, f"https://push.example/{number}", **PushBrowser().keys)
+    await notify(ada, "An otter")
+    async with ada.database.as_system() as conn:  # ada's are due last
+        late = {"id": ada.user_id}
+        await conn.execute(
+            "UPDATE notification_targets SET ready_at = ready_at + interval '1 second' WHERE user_id = %(id)s", late
+        )
+    ada.clock.move(seconds=5)
+    monkeypatch.setattr(worker, "SLOW", timedelta(seconds=-1))
+    for reader in slow:
+        with notifier.slow.timed(reader.user_id):
+            pass
+    first = await notifier.claim(4)
+    assert len([one for one in first if one.user_id == ada.user_id]) == 2
+
+    with ExitStack() as sending:
+        for one in first:
+            if one.user_id != ada.user_id:
+                sending.enter_context(notifier.slow.timed(one.user_id))
+        assert notifier.slow.left == 0
+        assert await notifier.claim(4) == []  # ada has two, the others have half
+    assert len(await notifier.claim(4)) == 2
+
+
+async def test_the_first_target_of_a_reader_goes_before_the_second_of_another(ada: RuleReader, client: Client) -> None:
+    eve = await a_rule_reader(ada.database, ada.clock, "eve@example.com", beside=ada)
+    notifier = Notifier(ada.database, client, ada.clock, site=SITE)
+    for reader in (eve, ada):
+        await reader.save("otter", RuleActions(notify=(NotificationKind.PUSH,)))
+    for number in range(3):
+        await add_target(eve, NotificationKind.PUSH, f"https://push.example/{number}", **PushBrowser().keys)
+    await notify(eve, "An otter")
+    ada.clock.move(seconds=1)
+    await add_target(ada, NotificationKind.PUSH, "https://push.example/", **PushBrowser().keys)
+    await notify(ada, "A second otter")
+
+    assert {one.user_id for one in await notifier.claim(2)} == {ada.user_id, eve.user_id}
 
 
 async def test_all_targets_of_a_reader_are_served(ada: RuleReader, client: Client, server: Received) -> None:

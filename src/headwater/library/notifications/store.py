@@ -3,7 +3,7 @@
 What readers do runs under `Database.as_user`, the stages under `Database.as_system`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -146,11 +146,12 @@ async def end_digests(conn: Connection, *, user_id: UserId) -> bool:
 
 async def claim(
     conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, implausible: datetime, limit: int,
-    most_of_user: int, examined: int,
+    most_of_user: int, examined: int, slow: Collection[UserId] = (), most_slow: int = 0,
 ) -> list[DueTarget]:  # fmt: skip
     """Claim targets at which notifications wait, none of a deleted user. A time later than `implausible` was set by a
-    clock that was ahead. At most `most_of_user` of one user are claimed at a time, by all processes together; so many
-    due targets are `examined` for this, the longest ready first."""
+    clock that was ahead. At most `most_of_user` of one user are claimed at a time, by all processes together, and
+    `most_slow` of the `slow` users now; so many due targets are `examined` for this, the longest ready first. The first
+    target of a user goes before the second of another."""
     statement = f"""
         WITH due AS (
             SELECT id, user_id, ready_at, leased.number AS leased
@@ -161,12 +162,20 @@ async def claim(
                     AND others.ready_at > %(now)s AND others.ready_at <= %(implausible)s
             ) AS leased
             WHERE {_IS_DUE} AND {_HAS_USER} AND leased.number < %(most_of_user)s
+                AND (%(most_slow)s > 0 OR user_id <> ALL(%(slow)s::uuid[]))
             ORDER BY ready_at LIMIT %(examined)s
         ), ranked AS (
-            SELECT id, ready_at, leased + row_number() OVER (PARTITION BY user_id ORDER BY ready_at, id) AS place
+            SELECT id, ready_at, user_id = ANY(%(slow)s::uuid[]) AS is_slow,
+                leased + row_number() OVER (PARTITION BY user_id ORDER BY ready_at, id) AS place
             FROM due
+        ), allowed AS (
+            SELECT id, ready_at, is_slow, place,
+                row_number() OVER (PARTITION BY is_slow ORDER BY place, ready_at, id) AS number
+            FROM ranked WHERE place <= %(most_of_user)s
         ), chosen AS (
-            SELECT id FROM ranked WHERE place <= %(most_of_user)s ORDER BY ready_at LIMIT %(limit)s
+            SELECT id FROM allowed
+            WHERE NOT is_slow OR number <= %(most_slow)s
+            ORDER BY place, ready_at, id LIMIT %(limit)s
         )
         UPDATE notification_targets SET ready_at = %(leased_until)s, lease = %(lease)s WHERE id IN (
             SELECT id FROM notification_targets
@@ -176,7 +185,7 @@ async def claim(
     """
     values = {
         "lease": lease, "now": now, "leased_until": leased_until, "implausible": implausible, "limit": limit,
-        "most_of_user": most_of_user, "examined": examined,
+        "most_of_user": most_of_user, "examined": examined, "slow": list(slow), "most_slow": most_slow,
     }  # fmt: skip
     cur = await conn.execute(statement, values)
     return [

@@ -5,7 +5,10 @@ to public addresses only. What fails is retried a few times; then the target is 
 """
 
 import json
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from secrets import token_bytes
 from typing import assert_never
@@ -37,7 +40,7 @@ from headwater.net import Client
 from headwater.net.types import FetchError
 from headwater.observability.log import get_logger
 from headwater.text import printable
-from headwater.types import Clock
+from headwater.types import Clock, UserId
 
 log = get_logger()
 
@@ -47,6 +50,7 @@ WITHIN = timedelta(seconds=15)
 DIGEST_MOST = 1_000  # counted in one email
 SENT_AT_ONCE = 20
 MOST_OF_USER = 2  # targets at a time: each of a reader's may take WITHIN to answer, and others would wait
+SLOW = timedelta(seconds=3)  # an answer that takes longer: see SlowReaders
 MAIL_BUSY = timedelta(hours=1)  # the last digest is still waiting for the mail server
 REASON_MAX = 300
 GONE = frozenset({404, 410})
@@ -56,11 +60,12 @@ PUSH = "web push"
 
 class Notifier:
     name = "notifying"
-    concurrency = 30  # most of them wait for servers of readers
+    concurrency = 60  # most of them wait for servers of readers
 
     def __init__(self, database: Database, client: Client, clock: Clock, *, site: str) -> None:
         self._database, self._client, self._clock, self._site = database, client, clock, site
         self._server_key: ServerKey | None = None
+        self.slow = SlowReaders(self.concurrency // 2)
 
     async def claim(self, limit: int) -> Sequence[DueTarget]:
         """Targets at which notifications wait. Raises Unavailable."""
@@ -68,7 +73,8 @@ class Notifier:
         async with self._database.as_system() as conn:
             return await store.claim(
                 conn, lease=new_id(), now=now, leased_until=now + LEASE, implausible=now + SCHEDULED_MAX, limit=limit,
-                most_of_user=MOST_OF_USER, examined=limit * TARGETS_MOST,
+                most_of_user=MOST_OF_USER, examined=limit * TARGETS_MOST, slow=self.slow.known,
+                most_slow=self.slow.left,
             )  # fmt: skip
 
     async def work(self, target: DueTarget) -> None:
@@ -124,7 +130,8 @@ class Notifier:
 
     async def _send(self, target: DueTarget, waiting: WaitingNotifications) -> None:
         try:
-            status = await self._post(target, waiting)
+            with self.slow.timed(target.user_id):
+                status = await self._post(target, waiting)
             reason = f"It answered with {status}."
         except (FetchError, Invalid) as error:
             said = error.detail if isinstance(error, FetchError) else str(error)
@@ -163,6 +170,36 @@ class Notifier:
         if self._server_key is None:
             self._server_key = await find_server_key(self._database)
         return self._server_key
+
+
+class SlowReaders:
+    """Readers whose servers answered slowly the last time. Together they have some of the slots, however many they are:
+    the others would wait for all of them."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._sending: Counter[UserId] = Counter()
+        self.known: set[UserId] = set()
+
+    @property
+    def left(self) -> int:
+        return max(0, self._slots - sum(self._sending[one] for one in self.known))
+
+    @contextmanager
+    def timed(self, user_id: UserId) -> Iterator[None]:
+        """A request to a server of this reader."""
+        self._sending[user_id] += 1
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._sending[user_id] -= 1
+            if not self._sending[user_id]:
+                del self._sending[user_id]
+            if time.monotonic() - started > SLOW.total_seconds():
+                self.known.add(user_id)
+            else:
+                self.known.discard(user_id)
 
 
 async def find_server_key(database: Database) -> ServerKey:
