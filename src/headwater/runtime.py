@@ -264,7 +264,8 @@ def rate_limits(settings: Settings) -> RateLimits:
 
 
 def stream_options(settings: Settings) -> StreamOptions:
-    return StreamOptions(most=settings.api_streams, per_user=settings.api_streams_per_user)
+    reading = max(1, settings.database_pool_size // 3)
+    return StreamOptions(most=settings.api_streams, per_user=settings.api_streams_per_user, reading=reading)
 
 
 def setting_lines(settings: Settings) -> list[SettingLine]:

@@ -1,5 +1,6 @@
 """Streams: heartbeats, their end, and that each gives its slot back."""
 
+import asyncio
 import json
 from dataclasses import replace
 from datetime import timedelta
@@ -18,6 +19,7 @@ from headwater.asgi.streams import (
     follow,
 )
 from headwater.errors import DatabaseUnavailable, TooManyRequests
+from tests.headwater_process import PATIENCE_S
 
 QUICK = StreamOptions(most=3, per_user=2, poll=timedelta(0), heartbeat=timedelta(0), longest=timedelta(hours=1))
 
@@ -121,3 +123,36 @@ def test_all_users_together_have_a_limit_too() -> None:
     slots[0].release()
     slots[0].release()
     streams.open("mallory").release()
+
+
+async def test_a_few_streams_read_at_a_time_and_one_of_each_owner() -> None:
+    streams = Streams(replace(QUICK, reading=2))
+    inside: list[str] = []
+    go_on = asyncio.Event()
+
+    async def read(owner: str) -> None:
+        async with streams.reading(owner):
+            inside.append(owner)
+            await go_on.wait()
+
+    async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
+        for owner in ("ada", "ada", "ada", "bob", "eve"):
+            group.create_task(read(owner))
+        while len(inside) < 2:
+            await asyncio.sleep(0)
+        first = list(inside)
+        go_on.set()
+
+    assert first == ["ada", "bob"]
+    assert sorted(inside) == ["ada", "ada", "ada", "bob", "eve"]
+
+
+async def test_a_stream_that_waits_too_long_for_a_connection_ends() -> None:
+    streams = Streams(QUICK)
+
+    async def read(_: int) -> StreamBatch:
+        raise TooManyRequests(timedelta(seconds=30))
+
+    log = Log(streams, 2)
+    content = follow(streams, streams.open("ada"), JsonLines(), start=0, latest=log.latest, read=read)
+    assert [piece async for piece in content] == [b""]

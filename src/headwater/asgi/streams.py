@@ -6,10 +6,12 @@ two reads it holds no database connection, and it reads the next batch only when
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple, Protocol
+from weakref import WeakValueDictionary
 
 from litestar.response import Stream
 from litestar.types import Scope
@@ -32,6 +34,7 @@ RETRY_MS = 3_000  # after which a browser connects again
 class StreamOptions:
     most: int = 100  # in this process
     per_user: int = 10
+    reading: int = 3  # at a time: each takes a database connection
     poll: timedelta = timedelta(seconds=1)
     heartbeat: timedelta = timedelta(seconds=15)
     longest: timedelta = timedelta(hours=1)  # then it ends, and the client connects again
@@ -97,12 +100,12 @@ class StreamSlot:
     """One of the streams that may be open. Released when it ends, or when nothing refers to it any more."""
 
     def __init__(self, streams: "Streams", owner: Hashable) -> None:
-        self._streams, self._owner, self._is_open = streams, owner, True
+        self._streams, self.owner, self._is_open = streams, owner, True
 
     def release(self) -> None:
         if self._is_open:
             self._is_open = False
-            self._streams.forget(self._owner)
+            self._streams.forget(self.owner)
 
     def __del__(self) -> None:
         self.release()
@@ -114,6 +117,8 @@ class Streams:
     def __init__(self, options: StreamOptions) -> None:
         self.options = options
         self._open: Counter[Hashable] = Counter()
+        self._reading = asyncio.Semaphore(options.reading)
+        self._readers: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
         self.is_closing = False
 
     def open(self, owner: Hashable) -> StreamSlot:
@@ -123,6 +128,13 @@ class Streams:
         self._open[owner] += 1
         metrics.STREAMS.inc()
         return StreamSlot(self, owner)
+
+    @asynccontextmanager
+    async def reading(self, owner: Hashable) -> AsyncIterator[None]:
+        """While a stream reads: a few do at a time, and one of each owner. A hundred streams that are opened together,
+        or that all have something new, would otherwise take every database connection."""
+        async with self._readers.setdefault(owner, asyncio.Lock()), self._reading:
+            yield
 
     def forget(self, owner: Hashable) -> None:
         self._open[owner] -= 1
@@ -166,7 +178,10 @@ async def follow(
         while not streams.is_closing:
             if not await check.is_permitted():
                 return
-            batch = await read(cursor) if await latest() > cursor else StreamBatch((), cursor, has_more=False)
+            batch = StreamBatch((), cursor, has_more=False)
+            if await latest() > cursor:
+                async with streams.reading(slot.owner):
+                    batch = await read(cursor)
             cursor = batch.cursor
             for item in batch.items:
                 if not await check.is_permitted():  # a client may read a batch as slowly as it likes
@@ -181,7 +196,7 @@ async def follow(
             if batch.has_more:
                 continue
             await asyncio.sleep(streams.options.poll.total_seconds())
-    except Unavailable as error:
+    except (Unavailable, TooManyRequests) as error:
         log.warning("stream ended", reason=str(error))
     finally:
         slot.release()
