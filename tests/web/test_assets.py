@@ -17,7 +17,8 @@ from tests.browser import visit
 from tests.clock import MovableClock
 
 STYLES = "/static/headwater.css"
-FILE = (Path(web.__file__).parent / "static/headwater.css").read_bytes()
+STATIC = Path(web.__file__).parent / "static"
+FILE = (STATIC / "headwater.css").read_bytes()
 
 
 @pytest.fixture
@@ -73,3 +74,7 @@ async def test_pages_link_to_files_by_their_version(database: Database, clock: M
 
     assert f'href="{asset_url(STYLES)}"' in page
     assert f'src="{asset_url("/vendor/htmx.min.js")}"' in page
+
+
+def test_our_own_scripts_are_at_most_30_kilobytes() -> None:
+    assert sum(len(path.read_bytes()) for path in STATIC.glob("*.js")) <= 30_000

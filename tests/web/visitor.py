@@ -73,3 +73,8 @@ async def a_person(app: Litestar) -> AsyncIterator[Person]:
     """A user who opens this app on the machine it runs on."""
     async with visit(app, "http://127.0.0.1:8000") as client:
         yield Person(client)
+
+
+def without_token(response: Response) -> str:
+    """The page without its CSRF tokens, which differ in every response."""
+    return re.sub(r"\b[0-9a-f]{128}\b", "", response.text)

@@ -51,7 +51,7 @@ class CsrfMiddleware:
         known = request.cookies.get(VISITOR_COOKIE)
         visitor = known or secrets.token_urlsafe(24)
         token = sign(await self._access.secret(), visitor, scope["auth"])
-        scope["state"]["csrf_token"] = token  # before the form is read, so that an error page has it too
+        scope["state"]["csrf_token"] = mask(token)  # before the form is read, so that an error page has it too
         cookie = Cookie(VISITOR_COOKIE, value=visitor, secure=is_secure(request), httponly=True, samesite="lax")
 
         async def with_cookie(message: Message) -> None:
@@ -66,7 +66,7 @@ class CsrfMiddleware:
             await self._app(scope, receive, with_cookie)
             return
         async with read_form(request) as form:
-            scope["state"]["is_forged"] = not hmac.compare_digest(_sent_token(request, form), token)
+            scope["state"]["is_forged"] = not hmac.compare_digest(unmask(_sent_token(request, form)), token)
             await self._app(scope, receive, with_cookie)
 
 
@@ -76,9 +76,29 @@ def require_csrf_token(connection: AnyConnection, _handler: BaseRouteHandler) ->
         raise Forbidden("This form has expired. Reload the page and try again.")
 
 
-def sign(secret: bytes, visitor: str, session: SessionRow | None) -> str:
+def sign(secret: bytes, visitor: str, session: SessionRow | None) -> bytes:
     signed = f"{visitor}:{session.id if session else ''}"
-    return hmac.new(secret, signed.encode(), hashlib.sha256).hexdigest()
+    return hmac.new(secret, signed.encode(), hashlib.sha256).digest()
+
+
+def mask(token: bytes) -> str:
+    """The token in a form that differs each time: a compressed page does not reveal it by its length."""
+    pad = secrets.token_bytes(len(token))
+    return (pad + _xor(pad, token)).hex()
+
+
+def unmask(text: str) -> bytes:
+    """The token of `mask`; empty for anything else."""
+    try:
+        both = bytes.fromhex(text)
+    except ValueError:
+        return b""
+    half = len(both) // 2
+    return _xor(both[:half], both[half:])
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=False))
 
 
 def _sent_token(request: AnyRequest, form: FormMultiDict) -> str:

@@ -21,6 +21,7 @@ from headwater.accounts.preferences.decide import zone_of
 from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import AccountOptions
 from headwater.alerts.types import AlertOptions
+from headwater.asgi.compression import compress_pages
 from headwater.asgi.csrf import FIELD, CsrfMiddleware, require_csrf_token
 from headwater.asgi.handlers import preferences_of_request, provide
 from headwater.asgi.session import RequestLimiter, SessionMiddleware, limit_visitors, require_role
@@ -157,7 +158,7 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
     pages = Router(
         "/",
         route_handlers=found,
-        middleware=[with_session, with_csrf],
+        middleware=[compress_pages, with_session, with_csrf],
         # Roles first: after a logout the message is to log in, not that the form has expired.
         guards=[require_role, require_csrf_token],
         dependencies=values,

@@ -3,25 +3,25 @@
 import gzip
 import hashlib
 import mimetypes
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import brotli
 from litestar import Request, Response, get
 from litestar.exceptions import NotFoundException
+
+from headwater.asgi.compression import accepted_encoding, compress_brotli
 
 _FOLDER = Path(__file__).parent / "static"
 # From its package: no copy in this repository, no request to a CDN.
 _HTMX = files("django_htmx") / "static" / "django_htmx" / "htmx-2.min.js"
 FOR_EVER = "public, max-age=31536000, immutable"
 ASK_AGAIN = "public, no-cache"
-# In order of preference; brotli ships without types.
-_BROTLI = cast("Callable[..., bytes]", brotli.compress)  # pyright: ignore[reportUnknownMemberType]
-_ENCODINGS = {"br": partial(_BROTLI, quality=9), "gzip": partial(gzip.compress, mtime=0)}
+# In order of preference.
+_ENCODINGS = {"br": partial(compress_brotli, quality=9), "gzip": partial(gzip.compress, mtime=0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,7 @@ def send_asset(request: Request[Any, Any, Any]) -> Response[bytes]:
     asset = _assets().get(request.url.path)
     if asset is None:
         raise NotFoundException
-    accepted = {one.partition(";")[0].strip() for one in request.headers.get("accept-encoding", "").split(",")}
-    encoding = next((one for one in asset.encoded if one in accepted), "")
+    encoding = accepted_encoding(request.headers.get("accept-encoding", ""), asset.encoded)
     headers = {
         "Cache-Control": FOR_EVER if request.query_params.get("v") == asset.version else ASK_AGAIN,
         "ETag": f'"{asset.version}{encoding and "-" + encoding}"',

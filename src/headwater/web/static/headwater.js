@@ -204,7 +204,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
 });
 
 function step(by) {
-  if (!isOpened()) return lines().length ? move(by) : document.querySelector(`.beside [rel=${by > 0 ? "next" : "prev"}]`)?.click();
+  if (!isOpened()) return lines().length ? move(by) : document.querySelector(`.neighbours [rel=${by > 0 ? "next" : "prev"}]`)?.click();
   const before = selected();
   move(by);
   if (selected() !== before) openLine(selected(), true);
@@ -219,7 +219,7 @@ function leave() {
 document.addEventListener("click", (event) => {
   if (!pane || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   const line = event.target.closest("[data-open]")?.closest(".line");
-  const way = event.target.closest("#pane .beside a");
+  const way = event.target.closest("#pane .neighbours a");
   if (line) openLine(line, true);
   else if (way) step(way.rel === "next" ? 1 : -1);
   else if (event.target.closest("#pane .back")) leave();
