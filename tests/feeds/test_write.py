@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.feeds import parse_feed
-from headwater.feeds.write import WrittenEntry, WrittenFeed, write_atom, write_json_feed
+from headwater.feeds.write import TEXT_MAX, WrittenEntry, WrittenFeed, write_atom, write_json_feed
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -39,6 +39,21 @@ def test_our_parser_reads_the_json_feed_that_we_write() -> None:
     assert (entry.id, entry.url, entry.title) == (ONE.id, ONE.url, ONE.title)
     assert (entry.authors, entry.published_at) == (("Ann Smith",), ONE.published_at)
     assert entry.content == "<p>Long &amp; <em>safe</em></p>"
+
+
+def test_a_text_that_is_too_long_is_left_out() -> None:
+    much = "x" * (TEXT_MAX + 1)
+    long = WrittenEntry("urn:1", "https://example.com/1", "Long", AT, summary="Short.", html=much)
+    longer = WrittenEntry("urn:2", "https://example.com/2", "Longer", AT, summary=much, html="x" * TEXT_MAX)
+    feed = a_feed(long, longer)
+
+    atom, json = write_atom(feed), write_json_feed(feed)
+
+    for written in (atom, json):
+        entries = parse_feed(written, url="https://h.example/").entries
+        assert [one.title for one in entries] == ["Long", "Longer"]
+        assert b"Short." in written
+        assert TEXT_MAX < len(written) < TEXT_MAX + 5_000
 
 
 def test_an_entry_without_text_and_author_is_valid_in_both() -> None:

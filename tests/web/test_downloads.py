@@ -81,6 +81,17 @@ async def test_a_book_has_the_articles_in_the_order_of_the_list(room: Newsroom) 
     assert sorted(titles, key=newest.index) != sorted(titles, key=oldest.index)
 
 
+async def test_a_book_has_only_as_many_articles_as_it_has_room_for(
+    room: Newsroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.web.routes.downloads.BOOK_CHARACTERS", -1)
+
+    book = (await room.ada.open("/read/epub?shelf=all")).content
+
+    with zipfile.ZipFile(io.BytesIO(book)) as packed:
+        assert len([name for name in packed.namelist() if name.startswith("article-")]) == 1
+
+
 async def test_an_empty_list_and_an_article_of_another_feed_are_not_found(room: Newsroom) -> None:
     secret = room.articles["Storm: the leaked report"]
 

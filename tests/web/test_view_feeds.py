@@ -104,6 +104,18 @@ async def test_an_article_that_is_found_late_is_sent_to_a_client_that_asks_by_ti
     assert set(titles(after.content)) - set(titles(before.content)) == {"The storm"}
 
 
+async def test_texts_that_are_too_long_are_not_in_it(room: Newsroom, program: AsyncClient, database: Database) -> None:
+    """50 of a million characters each would take seconds to write, at each of 120 requests an hour."""
+    _, path = await address(room, "bremvik")
+    async with database.as_system() as conn:
+        await conn.execute("UPDATE articles SET content = repeat('long ', 100000), summary = repeat('long ', 100000)")
+
+    answer = await program.get(path)
+
+    assert len(titles(answer.content)) == 3
+    assert len(answer.content) < 10_000
+
+
 async def test_what_a_client_has_is_not_sent_again(room: Newsroom, program: AsyncClient) -> None:
     view, path = await address(room, "bremvik")
     first = await program.get(path)

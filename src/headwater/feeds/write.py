@@ -12,6 +12,7 @@ from headwater.reading.text import xml_safe
 
 ATOM_TYPE: Final = "application/atom+xml; charset=utf-8"
 JSON_TYPE: Final = "application/feed+json; charset=utf-8"
+TEXT_MAX: Final = 200_000  # characters of a summary or text; a longer one is left out, and its entry has the link
 _ATOM: Final = "http://www.w3.org/2005/Atom"
 
 
@@ -57,8 +58,8 @@ def write_atom(feed: WrittenFeed) -> bytes:
         for category in one.categories:
             etree.SubElement(entry, f"{{{_ATOM}}}category", term=xml_safe(category))
         for name, html in (("summary", one.summary), ("content", one.html)):
-            if html:
-                etree.SubElement(entry, f"{{{_ATOM}}}{name}", type="html").text = xml_safe(html)
+            if text := _fitting(html):
+                etree.SubElement(entry, f"{{{_ATOM}}}{name}", type="html").text = xml_safe(text)
     return etree.tostring(root, encoding="utf-8", xml_declaration=True)
 
 
@@ -70,10 +71,16 @@ def write_json_feed(feed: WrittenFeed) -> bytes:
     return msgspec.json.encode(document)
 
 
+def _fitting(html: str | None) -> str | None:
+    """A text that is in the feed: 50 of a million characters each would take seconds to write, each time."""
+    return html if html and len(html) <= TEXT_MAX else None
+
+
 def _item(one: WrittenEntry) -> dict[str, object]:
+    html, summary = _fitting(one.html), _fitting(one.summary)
     found: dict[str, object] = {
-        "id": one.id, "url": one.url, "title": one.title, "content_html": one.html or one.summary or "",
-        "summary": one.summary if one.html else None, "date_modified": _time(one.updated_at),
+        "id": one.id, "url": one.url, "title": one.title, "content_html": html or summary or "",
+        "summary": summary if html else None, "date_modified": _time(one.updated_at),
         "date_published": _time(one.published_at) if one.published_at else None,
         "authors": [{"name": one.author}] if one.author else None, "tags": list(one.categories) or None,
     }  # fmt: skip

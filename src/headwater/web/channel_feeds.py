@@ -1,5 +1,6 @@
 """Feeds of channels: read without a login, by the secret in the address. Wrong secrets are limited per network."""
 
+from asyncio import to_thread
 from datetime import timedelta
 
 from litestar import Response, get
@@ -27,14 +28,14 @@ GONE = "This feed does not exist, or was revoked."
 async def channel_atom(call: Call, secret: FromPath[str], site: NamedDependency[str]) -> Response[bytes]:
     """Raises NotFound, TooManyAttempts."""
     feed = await _read(call, secret, feed_addresses(site, secret)[0])
-    return respond_with_feed(call.request, write_atom(feed), media_type=ATOM_TYPE)
+    return respond_with_feed(call.request, await to_thread(write_atom, feed), media_type=ATOM_TYPE)
 
 
 @get(f"{PATH}/feed.json", role=PUBLIC)
 async def channel_json_feed(call: Call, secret: FromPath[str], site: NamedDependency[str]) -> Response[bytes]:
     """Raises NotFound, TooManyAttempts."""
     feed = await _read(call, secret, feed_addresses(site, secret)[1])
-    return respond_with_feed(call.request, write_json_feed(feed), media_type=JSON_TYPE)
+    return respond_with_feed(call.request, await to_thread(write_json_feed, feed), media_type=JSON_TYPE)
 
 
 async def _read(call: CallContext, secret: str, url: str) -> WrittenFeed:

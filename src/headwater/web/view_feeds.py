@@ -4,6 +4,7 @@ As we ask of others: with validators and caching, and not more often than is use
 network.
 """
 
+from asyncio import to_thread
 from datetime import timedelta
 
 from litestar import Response, get
@@ -31,14 +32,14 @@ GONE = "This feed does not exist, or was revoked."
 async def atom(call: Call, secret: FromPath[str], site: NamedDependency[str]) -> Response[bytes]:
     """Raises NotFound, TooManyAttempts."""
     feed = await _read(call, secret, f"{site.rstrip('/')}/view-feeds/{secret}/atom.xml")
-    return respond_with_feed(call.request, write_atom(feed), media_type=ATOM_TYPE)
+    return respond_with_feed(call.request, await to_thread(write_atom, feed), media_type=ATOM_TYPE)
 
 
 @get(f"{PATH}/feed.json", role=PUBLIC)
 async def json_feed(call: Call, secret: FromPath[str], site: NamedDependency[str]) -> Response[bytes]:
     """Raises NotFound, TooManyAttempts."""
     feed = await _read(call, secret, f"{site.rstrip('/')}/view-feeds/{secret}/feed.json")
-    return respond_with_feed(call.request, write_json_feed(feed), media_type=JSON_TYPE)
+    return respond_with_feed(call.request, await to_thread(write_json_feed, feed), media_type=JSON_TYPE)
 
 
 async def _read(call: CallContext, secret: str, url: str) -> WrittenFeed:

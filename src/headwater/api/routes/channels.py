@@ -1,5 +1,6 @@
 """/api/v1/channels: queries whose articles are sent to a destination. Moderators may read, super_admins change."""
 
+from asyncio import to_thread
 from typing import Annotated
 
 from litestar import Response, Router, delete, get, patch, post
@@ -223,7 +224,7 @@ async def read_as_feed(call: Call, channel_id: PathId, site: NamedDependency[str
         feed = await read_feed(conn, channel, url=f"{site}{call.request.url.path}", now=call.now)
     is_json = "json" in call.request.headers.get("accept", "").lower()
     write, media_type = (write_json_feed, JSON_TYPE) if is_json else (write_atom, ATOM_TYPE)
-    return respond_with_feed(call.request, write(feed), media_type=media_type)
+    return respond_with_feed(call.request, await to_thread(write, feed), media_type=media_type)
 
 
 @post(ONE + "/feed", operation_id="renewChannelFeed", status_code=200)

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_one, fetch_value, translate
 from headwater.errors import ViewNameTaken
+from headwater.feeds.write import TEXT_MAX
 from headwater.library.views.types import FeedArticle, SavedView, SharedView
 from headwater.types import ArticleId, UserId
 
@@ -105,13 +106,13 @@ async def find_by_feed_key(conn: Connection, *, feed_key: bytes) -> SharedView |
 
 
 async def describe(conn: Connection, *, article_ids: Sequence[ArticleId]) -> list[FeedArticle]:
-    """What a feed says of these articles of the user's lists, in their order."""
+    """What a feed says of these articles of the user's lists, in their order. Texts that are too long are not read."""
     statement = """
         SELECT articles.id, articles.url,
             coalesce(nullif(described.title, ''), nullif(articles.title, ''), content.title, articles.url) AS title,
             coalesce(described.author, articles.author, array_to_string(content.authors, ', ')) AS author,
-            coalesce(described.summary, articles.summary) AS summary,
-            coalesce(content.html, original.html, described.content, articles.content) AS html,
+            CASE WHEN length(body.summary) <= %(longest)s THEN body.summary END AS summary,
+            CASE WHEN length(body.html) <= %(longest)s THEN body.html END AS html,
             coalesce(described.published_at, articles.published_at, content.published_at) AS published_at,
             coalesce((
                 SELECT max(listed_at)
@@ -129,6 +130,10 @@ async def describe(conn: Connection, *, article_ids: Sequence[ArticleId]) -> lis
         ) AS original ON true
         LEFT JOIN LATERAL (SELECT tags FROM marks WHERE marks.article_id = wanted.id OFFSET 0) AS marks ON true
         LEFT JOIN LATERAL article_for_user(wanted.id) AS described ON true
+        CROSS JOIN LATERAL (
+            SELECT coalesce(described.summary, articles.summary) AS summary,
+                coalesce(content.html, original.html, described.content, articles.content) AS html
+        ) AS body
         ORDER BY wanted.place
     """
-    return await fetch_all(conn, FeedArticle, statement, {"article_ids": list(article_ids)})
+    return await fetch_all(conn, FeedArticle, statement, {"article_ids": list(article_ids), "longest": TEXT_MAX})

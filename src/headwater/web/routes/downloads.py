@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote
 from uuid import UUID
@@ -12,6 +13,7 @@ from litestar.params import FromPath, FromQuery
 
 from headwater.accounts.preferences.types import PreferredText
 from headwater.asgi.handlers import Call, CallContext
+from headwater.db import Connection
 from headwater.errors import NotFound
 from headwater.library import markdown
 from headwater.library.epub import MEDIA_TYPE, make_book
@@ -21,6 +23,7 @@ from headwater.types import ArticleId
 from headwater.web.opened_list import open_list, read_page
 from headwater.web.routes.read import QUERY, require_article
 
+BOOK_CHARACTERS = 5_000_000  # of HTML; to convert them takes a second
 _NAME_MAX = 80
 _NOT_IN_NAMES = re.compile(r"[^\w -]+")
 
@@ -47,13 +50,24 @@ async def list_book(call: Call, wanted: NamedDependency[ArticlesQuery], view: Fr
     async with call.as_user() as conn:
         opened = await open_list(conn, call, replace(wanted, after=None), view)
         page = await read_page(conn, call, opened, groups_stories=False)
-        found = [await lists.find_article(conn, article_id=line.line.id) for line in page.lines]
-    articles = [one for one in found if one is not None]
+        articles = await _read(conn, [line.line.id for line in page.lines])
     if not articles:
         raise NotFound("There are no articles in this list.")
     query = opened.query
     name = opened.view.name if opened.view else opened.box.text or query.category or query.shelf.value.capitalize()
     return await _book(call, articles, f"{name}, {call.now:%Y-%m-%d}")
+
+
+async def _read(conn: Connection, ids: Sequence[ArticleId]) -> list[ArticleFull]:
+    """The first of these articles, as many as a book has room for."""
+    found: list[ArticleFull] = []
+    for one in ids:
+        article = await lists.find_article(conn, article_id=one)
+        if article is not None:
+            found.append(article)
+        if sum(len(one.html or "") for one in found) > BOOK_CHARACTERS:
+            break
+    return found
 
 
 async def _book(call: Call, articles: list[ArticleFull], title: str) -> Response[bytes]:
