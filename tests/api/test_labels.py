@@ -106,6 +106,19 @@ async def test_what_does_not_exist_is_not_found(desk: Desk) -> None:
 # Labels
 
 
+async def test_an_article_that_only_private_feeds_list_is_not_found(desk: Desk) -> None:
+    """Its id is known from `near_duplicate_of` of another; its URL may have a key."""
+    async with desk.database.transaction() as conn:
+        await conn.execute("UPDATE sources SET is_system = false, feed_url = feed_url || '?key=8c1f2a'")
+    answers = [
+        await desk.api.get(desk.labels),
+        await desk.api.put(f"{desk.labels}/type", json={"labels": ["job"]}),
+        await desk.api.delete(f"{desk.labels}/type"),
+        await desk.api.post(f"/api/v1/articles/{desk.article_id}/classify"),
+    ]
+    assert [one.status_code for one in answers] == [404] * 4
+
+
 async def test_labels_are_listed_set_and_withdrawn(desk: Desk) -> None:
     listed = (await desk.api.get(desk.labels)).json()
     assert (listed["title"], listed["url"]) == ("The harbour opens", "https://example.com/sport/1")

@@ -12,6 +12,7 @@ from headwater.audit.types import HEADWATER
 from headwater.db import Database, fetch_value
 from headwater.labels.store import find_labels, replace_labels
 from headwater.labels.types import Method, NewLabel, Scheme
+from headwater.sources.subscribe import add_feed
 from headwater.types import ArticleId
 from headwater.understanding.rulebook import operate
 from headwater.understanding.rulebook.types import RuleFields
@@ -170,6 +171,25 @@ async def test_what_only_private_feeds_list_is_not_in_the_queue(
 
     assert str(disputed) not in page
     assert "Bold" not in page
+
+
+async def test_labels_of_what_only_private_feeds_list_are_shown_to_its_readers_only(
+    mo: Person, database: Database, disputed: ArticleId
+) -> None:
+    async with database.transaction() as conn:
+        url = await fetch_value(conn, "SELECT feed_url FROM sources")
+        await conn.execute("UPDATE sources SET is_system = false, feed_url = feed_url || '?key=8c1f2a'")
+    place = f"/admin/labels/{disputed}"
+
+    shown = await mo.send("GET", place)
+    given = await mo.send("POST", f"{place}/type", labels="event")
+    withdrawn = await mo.send("POST", f"{place}/type/withdraw")
+    async with database.as_system() as conn:
+        user_id = await fetch_value(conn, "SELECT id FROM users WHERE email = 'mo@example.com'")
+        await add_feed(conn, user_id=user_id, name="Mine", url=url, now=START)
+
+    assert [one.status_code for one in (shown, given, withdrawn)] == [404] * 3
+    assert (await mo.send("GET", place)).status_code == 200
 
 
 LINE = re.compile(r"data-line[ >]")

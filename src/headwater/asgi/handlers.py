@@ -19,8 +19,10 @@ from headwater.accounts.types import SessionRow
 from headwater.audit import store as audit
 from headwater.audit.types import API_TOKEN, Actor, AuditAction
 from headwater.channels.route import router_of
+from headwater.channels.visible import find_visible
 from headwater.db import Connection, Database, set_user
-from headwater.errors import Invalid
+from headwater.errors import ArticleNotFound, Invalid
+from headwater.library.store import lists
 from headwater.sources.store import sources
 from headwater.sources.types import Source
 from headwater.types import ArticleId, Clock, PageCursor, SourceId
@@ -91,6 +93,17 @@ class CallContext:
     async def route(self, conn: Connection, article_id: ArticleId) -> None:
         """Send a changed article to its channels. Last in a transaction: nothing else may be locked after this."""
         await router_of(self.database).route(conn, article_ids=[article_id], now=self.now)
+
+    async def require_visible(self, article_id: ArticleId) -> None:
+        """Raises ArticleNotFound for what only private feeds list, unless the user reads one of them."""
+        async with self.database.transaction() as conn:
+            if await find_visible(conn, [article_id], self.now):
+                return
+        if self.user is not None:
+            async with self.as_user() as conn:
+                if await lists.find_article(conn, article_id=article_id) is not None:
+                    return
+        raise ArticleNotFound
 
     def as_user(self) -> AbstractAsyncContextManager[Connection]:
         """A transaction with the rows of the logged-in user."""

@@ -26,6 +26,7 @@ PathScheme = Annotated[label_schemas.GivenScheme, PathParameter(description="The
 @get(ONE + "/labels", operation_id="listLabels", opt=MODERATOR)
 async def list_labels(call: Call, article_id: PathId) -> label_schemas.ArticleLabelsResponse:
     """List what each method says about an article."""
+    await call.require_visible(ArticleId(article_id))
     async with call.database.transaction() as conn:
         return await _labels(conn, article_id)
 
@@ -36,6 +37,7 @@ async def set_labels(
 ) -> label_schemas.ArticleLabelsResponse:
     """Set a person's labels of a scheme. They win over every method and are never overwritten by one."""
     wanted, one = Scheme(scheme.value), ArticleId(article_id)
+    await call.require_visible(one)
     async with call.database.transaction() as conn:
         await set_by_person(conn, article_id=one, scheme=wanted, labels=data.labels, actor=call.actor, now=call.now)
         said = await _labels(conn, article_id)
@@ -47,6 +49,7 @@ async def set_labels(
 async def withdraw_labels(call: Call, article_id: PathId, scheme: PathScheme) -> None:
     """Withdraw a person's labels of a scheme: the methods decide again."""
     wanted, one = Scheme(scheme.value), ArticleId(article_id)
+    await call.require_visible(one)
     async with call.database.transaction() as conn:
         await withdraw_by_person(conn, article_id=one, scheme=wanted, actor=call.actor, now=call.now)
         await call.route(conn, one)
@@ -56,6 +59,7 @@ async def withdraw_labels(call: Call, article_id: PathId, scheme: PathScheme) ->
 async def classify(call: Call, article_id: PathId) -> label_schemas.QueuedArticle:
     """Queue an article for classification at once."""
     now = call.now
+    await call.require_visible(ArticleId(article_id))
     async with call.database.transaction() as conn:
         await classify_again(conn, article_id=ArticleId(article_id), actor=call.actor, now=now)
     return label_schemas.QueuedArticle(article_id=article_id, classify_at=now)

@@ -117,7 +117,8 @@ async def review(call: Call, found: NamedDependency[dict[str, Any]]) -> Template
 
 @fragment(get, ONE, "Failed to load the labels", role=Role.MODERATOR)
 async def of_article(call: Call, article_id: FromPath[UUID]) -> Template:
-    """The labels of one article, with a form for each scheme: a part of other pages."""
+    """The labels of one article, with a form for each scheme: a part of other pages. Raises ArticleNotFound."""
+    await call.require_visible(ArticleId(article_id))
     async with call.database.transaction() as conn:
         article = await find_article(conn, article_id=ArticleId(article_id))
         found = (await store.find_labels(conn, article_ids=[article.id])).get(article.id, [])
@@ -132,6 +133,7 @@ async def choose(
 ) -> Template | Redirect:
     """Set a person's labels. Raises Invalid, ArticleNotFound."""
     wanted, one = check_scheme(scheme), ArticleId(article_id)
+    await call.require_visible(one)
     async with call.database.transaction() as conn:
         await set_by_person(conn, article_id=one, scheme=wanted, labels=data.given, actor=call.actor, now=call.now)
         shown = await _changed(call, conn, one, wanted, data)
@@ -145,6 +147,7 @@ async def withdraw(
 ) -> Template | Redirect:
     """Withdraw a person's labels: the methods decide again. Raises Invalid, NotFound."""
     wanted, one = check_scheme(scheme), ArticleId(article_id)
+    await call.require_visible(one)
     async with call.database.transaction() as conn:
         await withdraw_by_person(conn, article_id=one, scheme=wanted, actor=call.actor, now=call.now)
         shown = await _changed(call, conn, one, wanted, data)
