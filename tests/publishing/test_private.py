@@ -1,6 +1,7 @@
 """What only private feeds of users list is not in the search index, and no channel sends it. Each way in which an
 article becomes visible to everyone, or hidden, reaches the index."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -12,6 +13,7 @@ from headwater.channels.route import router_of
 from headwater.channels.types import DestinationKind
 from headwater.channels.visible import route_deleted
 from headwater.db import Database
+from headwater.documents import store as documents
 from headwater.frontier.keys import locate
 from headwater.frontier.store import changes as frontier
 from headwater.frontier.store import queue as frontier_queue
@@ -33,6 +35,7 @@ from headwater.types import ArticleId, SourceId, UserId
 from tests.builders import a_reader, a_source, an_article
 from tests.channels.given import a_channel
 from tests.clock import START, MovableClock
+from tests.headwater_process import PATIENCE_S
 from tests.publishing.conftest import OPTIONS
 from tests.publishing.stored import extract
 from tests.publishing.stub_elasticsearch import StubElasticsearch
@@ -86,6 +89,18 @@ class Desk:
             for batch in batches:
                 await self.indexer.work(batch)
 
+    async def fill(self) -> None:
+        """Until the index is filled. That waits for older transactions of the whole server."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                for batch in await self.indexer.claim(1):
+                    await self.indexer.work(batch)
+                async with self.database.transaction() as conn:
+                    counts = await documents.count(conn)
+                if not (counts.is_filling or counts.waiting):
+                    return
+                await asyncio.sleep(0.01)
+
     @property
     def indexed(self) -> set[str]:
         return {document["url"] for document in self.stub.documents("raw_content").values()}
@@ -106,6 +121,18 @@ async def desk(database: Database, index: SearchIndex, stub: StubElasticsearch, 
 async def test_what_only_private_feeds_list_is_never_sent_to_the_index(desk: Desk) -> None:
     assert desk.indexed == set()
     assert "Some words" not in "".join(str(call.operations) for call in desk.stub.calls)
+
+
+async def test_filling_an_index_again_deletes_what_it_must_not_have(database: Database, desk: Desk) -> None:
+    """As one that was filled before private articles were left out: its document is newer than its content."""
+    await _make_public(desk)
+    await desk.settle()
+    was_indexed = desk.indexed
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE sources SET is_system = false")
+        await documents.refill(conn)
+    await desk.fill()
+    assert (was_indexed, desk.indexed) == ({URL}, set())
 
 
 async def _make_public(desk: Desk) -> None:

@@ -6,6 +6,7 @@ another revision, so that what was sent before it changed does not end it.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -110,6 +111,21 @@ async def postpone(
         FROM {_MINE} WHERE {_IS_MINE}
     """
     await conn.execute(statement, {**_keys(entries), "until": until, "was_sent": was_sent})
+
+
+async def raise_versions(conn: Connection, *, entries: Sequence[ClaimedEntry]) -> list[ClaimedEntry]:
+    """These entries with the version of this moment, higher than that of any document in the index.
+
+    It is written, so that a change that is being queued gets a higher one. An entry that changed keeps its own.
+    """
+    statement = f"""
+        UPDATE deliveries
+        SET queued_version = greatest(queued_version, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+        FROM {_MINE} WHERE {_IS_MINE} RETURNING deliveries.revision, queued_version
+    """
+    cur = await conn.execute(statement, _keys(entries))
+    versions: dict[int, int] = dict(await cur.fetchall())
+    return [replace(one, queued_version=versions.get(one.revision, one.queued_version)) for one in entries]
 
 
 async def reject(conn: Connection, *, rejected: Sequence[tuple[ClaimedEntry, str]]) -> None:

@@ -140,8 +140,12 @@ class Indexer:
 
     async def _send_group(self, entries: Sequence[ClaimedEntry]) -> list[ItemOutcome]:
         async with self._database.transaction() as conn:
-            visible = await find_visible(conn, [entry.article_id for entry in entries], self._clock())
-            contents = await store.read(conn, article_ids=visible)  # the others are deleted from the index
+            visible = set(await find_visible(conn, [entry.article_id for entry in entries], self._clock()))
+            contents = await store.read(conn, article_ids=sorted(visible))
+            # Deleted from the index, also if that has a newer version than was queued, from before it was hidden.
+            hidden = [entry for entry in entries if entry.article_id not in visible]
+            raised = await documents.raise_versions(conn, entries=hidden) if hidden else []
+        entries = [*(entry for entry in entries if entry.article_id in visible), *raised]
         operations = [
             operation(entry, contents.get(entry.article_id), most_bytes=self._options.batch_bytes) for entry in entries
         ]
