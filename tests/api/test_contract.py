@@ -21,7 +21,7 @@ from headwater.server import address_of, create_app, listen, serve
 from tests.api.conftest import BEARER, TOKEN
 
 schemathesis: Any = pytest.importorskip("schemathesis")
-pytestmark = [pytest.mark.soak, pytest.mark.database, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.soak, pytest.mark.database, pytest.mark.timeout(1800)]
 
 ATTEMPTS = 20  # at each operation
 HEALTH: Any = list(HealthCheck)

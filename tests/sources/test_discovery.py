@@ -23,6 +23,7 @@ from headwater.sources.discovery import MAX_REQUESTS, Discovery, discover
 from headwater.sources.page_links import MAX_LINKS, PAGE_BYTES, Candidate, feed_links, links_of
 from headwater.sources.well_known import COMMON_PATHS, known_feeds, looks_like_feed, usual_feeds
 from headwater_lab.zoo import DOMAIN, Zoo
+from tests.headwater_process import PATIENCE_S
 from tests.sources import broken_parser
 
 PAGE = "https://example.com/blog/post.html"
@@ -254,7 +255,7 @@ def test_a_feed_url_is_recognised_by_its_path(path: str, expected: bool) -> None
 # Over HTTP
 
 NO_PAUSE = timedelta(0)
-Look = Callable[[str], Awaitable[Discovery]]
+Look = Callable[..., Awaitable[Discovery]]
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +272,7 @@ async def client() -> AsyncIterator[Client]:
 
 @pytest.fixture(scope="module")
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox(processes=1, time_limit=timedelta(seconds=10), memory_limit=1_000_000_000) as sandbox:
+    async with Sandbox(processes=1, time_limit=timedelta(seconds=60), memory_limit=1_000_000_000) as sandbox:
         await sandbox.run(parse_feed, rss("Ready").encode(), url=PAGE)  # its process has started
         yield sandbox
 
@@ -282,9 +283,9 @@ def requests(client: Client) -> PageRequests:
 
 @pytest.fixture
 def look(client: Client, sandbox: Sandbox) -> Look:
-    def look(url: str) -> Awaitable[Discovery]:
+    def look(url: str, seconds: float = PATIENCE_S) -> Awaitable[Discovery]:
         return discover(
-            requests(client), sandbox, url, within=timedelta(seconds=9), max_bytes=2_000_000, pause=NO_PAUSE
+            requests(client), sandbox, url, within=timedelta(seconds=seconds), max_bytes=2_000_000, pause=NO_PAUSE
         )
 
     return look
@@ -400,7 +401,7 @@ async def test_a_host_that_fails_or_is_rate_limited_gets_no_further_request(
 ) -> None:
     zoo.forget_visits()
 
-    discovery = await look(zoo.url(host, path))
+    discovery = await look(zoo.url(host, path), 9 if host == "silent" else PATIENCE_S)
 
     assert discovery.found == ()
     assert [(tried.how, tried.reason) for tried in discovery.tried] == [("itself", reason)]

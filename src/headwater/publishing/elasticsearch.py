@@ -21,7 +21,7 @@ from headwater.errors import IndexMismatch, IndexUnavailable, Invalid
 from headwater.publishing.mapping import MAPPING, SETTINGS, differences, index_name
 from headwater.publishing.types import BulkAnswered, BulkOutcome, IndexLook, ItemResult, Lost, Operation, Refused
 
-ASK_WITHIN = timedelta(seconds=10)  # for all but bulk requests
+ASK_WITHIN = timedelta(seconds=30)  # for all but bulk requests; a busy OpenSearch creates an index in 20 s
 CONNECT_WITHIN = timedelta(seconds=10)
 ANSWER_BYTES = 64_000_000
 GZIP_LEVEL = 1  # most of the gain for the least time
