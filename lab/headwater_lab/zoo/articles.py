@@ -70,7 +70,7 @@ class Publisher:
         return Article(
             number, f"{base}/{section}/{slug_of(title)}-{number}.html", title, paragraphs, author, section,
             site.language, published_at=datetime.fromtimestamp(int(self.published_at(site, number)), UTC),
-            image_url=f"{base}/pictures/{number}.svg", audio_url=f"{base}/audio/{number}.mp3",
+            image_url=f"{base}/pictures/{number}.png", audio_url=f"{base}/audio/{number}.mp3",
         )  # fmt: skip
 
 

@@ -110,7 +110,7 @@ def _full_item(channel: FeedContent, article: Article) -> str:
     return (
         f"{_titled(channel, article)}<content:encoded><![CDATA[{_html(article)}]]></content:encoded>"
         f"{_tag('dc:creator', article.author)}<category>{article.section}</category>"
-        f'<media:content url="{article.image_url}" medium="image" type="image/svg+xml" width="640" height="360"/>'
+        f'<media:content url="{article.image_url}" medium="image" type="image/png" width="640" height="360"/>'
         f"{_picture_enclosure(article)}"
     )
 
@@ -138,7 +138,7 @@ def _linkless_item(channel: FeedContent, article: Article) -> str:
 
 
 def _picture_enclosure(article: Article) -> str:
-    return f'<enclosure url="{article.image_url}" type="image/svg+xml" length="900"/>'
+    return f'<enclosure url="{article.image_url}" type="image/png" length="900"/>'
 
 
 def _rss090(channel: FeedContent) -> str:

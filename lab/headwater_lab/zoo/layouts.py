@@ -23,6 +23,14 @@ def feed_links(site: Site) -> str:
     )
 
 
+def declares_icon(site: Site) -> bool:
+    return site.layout in {"semantic", "rich"}
+
+
+def icon_link(site: Site) -> str:
+    return '<link rel="icon" type="image/png" sizes="64x64" href="/icon.png">' if declares_icon(site) else ""
+
+
 def menu(site: Site, sections: tuple[str, ...]) -> str:
     links = "".join(f'<li><a href="/{section}/">{section.title()}</a></li>' for section in sections)
     return (
@@ -33,6 +41,7 @@ def menu(site: Site, sections: tuple[str, ...]) -> str:
 def _semantic(site: Site, article: Article) -> str:
     facts = {"description": article.summary, "author": article.author}
     head = "".join(f'<meta name="{key}" content="{escape(value)}">' for key, value in facts.items())
+    head += f'<meta property="og:image" content="{article.image_url}">'
     return _page(site, article, head, f"""
 <header><nav>{menu(site, (article.section,))}</nav></header>
 <main><article>

@@ -11,9 +11,10 @@ from headwater_lab.zoo.articles import Article, Publisher
 from headwater_lab.zoo.documents import ZooDocument, html
 from headwater_lab.zoo.exhibits import EXHIBITS, SIGHTS, Exhibit, Sight
 from headwater_lab.zoo.languages import LANGUAGES
-from headwater_lab.zoo.layouts import article_page, feed_links, menu
+from headwater_lab.zoo.layouts import article_page, declares_icon, feed_links, icon_link, menu
 from headwater_lab.zoo.newsrooms import EVENTS
-from headwater_lab.zoo.sites import Robots, Site
+from headwater_lab.zoo.pictures import favicon, icon, landscape
+from headwater_lab.zoo.sites import Layout, Robots, Site
 
 _RULES: dict[Robots, str] = {
     "open": "User-agent: *\nAllow: /\n",
@@ -40,23 +41,11 @@ _FRAME = b"\xff\xfb\x90\x00" + bytes(413)  # one silent MPEG-1 layer III frame: 
 AUDIO = _FRAME * 20
 AUDIO_BYTES = len(AUDIO)
 
-
-def landscape(number: int) -> bytes:
-    hue, sun = number * 47 % 360, 120 + number * 83 % 400
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 360" role="img" aria-label="A landscape">'
-        f'<rect width="640" height="360" fill="hsl({hue} 60% 85%)"/>'
-        f'<circle cx="{sun}" cy="{90 + number * 29 % 60}" r="42" fill="hsl({(hue + 40) % 360} 90% 92%)"/>'
-        f'<path d="M0 220 Q{sun} {110 + number * 13 % 80} 640 210 V360 H0Z" fill="hsl({hue} 35% 60%)"/>'
-        f'<path d="M0 260 Q{640 - sun} {190 + number * 7 % 50} 640 250 V360 H0Z" fill="hsl({hue} 38% 45%)"/>'
-        f'<rect y="290" width="640" height="70" fill="hsl({(hue + 15) % 360} 45% 32%)"/></svg>'
-    ).encode()
-
-
 _ARTICLE = re.compile(r"/[a-z]+/[a-z0-9-]+-(\d{1,12})\.html")
-_MEDIA = re.compile(r"/(pictures|audio)/(\d{1,12})\.(?:svg|mp3)")
+_MEDIA = re.compile(r"/(pictures|audio)/(\d{1,12})\.(?:png|mp3)")
 _LISTING = re.compile(r"/(archive|[a-z]+)/(\d{1,6})?")
 _PER_PAGE = 25
+_AT_USUAL_PLACE: frozenset[Layout] = frozenset({"busy", "paywall"})  # where its icon is; those of tables have none
 
 
 class PageRenderer:
@@ -73,8 +62,12 @@ class PageRenderer:
             return self._article(site, path, int(match[1]), now)
         if match := _MEDIA.fullmatch(path):
             if match[1] == "pictures":
-                return ZooDocument(landscape(int(match[2])), "image/svg+xml")
+                return ZooDocument(landscape(int(match[2])), "image/png")
             return ZooDocument(AUDIO, "audio/mpeg")
+        if path == "/icon.png" and declares_icon(site):
+            return ZooDocument(icon(site.host), "image/png")
+        if path == "/favicon.ico" and site.layout in _AT_USUAL_PLACE:
+            return ZooDocument(favicon(site.host), "image/vnd.microsoft.icon")
         if match := _LISTING.fullmatch(path):
             return self._listing(site, match[1], int(match[2] or 1), now)
         return _notice(site, path) or sitemaps.document(site, path, self._publisher, self._base_of(site.host), now)
@@ -111,7 +104,7 @@ def _listing_page(site: Site, heading: str, articles: list[Article], after: str)
     members = '<p><a href="/members/secrets">For members</a></p>' if site.robots == "fenced" else ""
     return (
         f'<!doctype html>\n<html lang="{site.language}"><head><meta charset="utf-8"><title>{escape(site.title)}</title>'
-        f"{feed_links(site)}</head>\n<body><nav>{menu(site, _sections(site))}</nav>"
+        f"{feed_links(site)}{icon_link(site)}</head>\n<body><nav>{menu(site, _sections(site))}</nav>"
         f"<h1>{escape(site.title)}</h1><p>{escape(heading)}</p>\n{cards}\n{after}{members}</body></html>"
     )
 

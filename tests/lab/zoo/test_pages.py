@@ -98,9 +98,31 @@ async def test_every_picture_and_sound_a_feed_names_is_there(
 ):
     article = newest(zoo, "campfire", clock)
 
-    assert (await text_of(client, article.image_url)).startswith("<svg")
+    async with client.get(article.image_url) as response:
+        assert (await response.read()).startswith(b"\x89PNG")
     async with client.get(article.audio_url) as response:
         assert response.content_type == "audio/mpeg"
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "beginning"),
+    [
+        ("daily", "/icon.png", b"\x89PNG"),  # its front page declares it
+        ("wire", "/favicon.ico", b"\0\0\1\0"),
+        ("gazette", "/favicon.ico", None),
+        ("gazette", "/icon.png", None),
+    ],
+)
+async def test_a_site_has_an_icon_as_its_layout_says(
+    zoo: Zoo, client: aiohttp.ClientSession, name: str, path: str, beginning: bytes | None
+):
+    async with client.get(zoo.url(name, path)) as response:
+        found = await response.read()
+    assert (response.status, found.startswith(beginning or b"")) == (200 if beginning else 404, True)
+
+
+async def test_a_front_page_declares_the_icon_of_its_site(zoo: Zoo, client: aiohttp.ClientSession):
+    assert 'href="/icon.png"' in await text_of(client, zoo.url("daily", "/"))
 
 
 @pytest.mark.parametrize(
