@@ -1,6 +1,8 @@
 """Valid by default; a test names only what it is about."""
 
+import hashlib
 from datetime import datetime
+from uuid import UUID
 
 from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
@@ -19,6 +21,17 @@ async def a_source(
     conn: Connection, *, url: str = "https://example.com/feed.xml", name: str | None = None, now: datetime = START
 ) -> Source:
     return await follow(conn, url=url, name=name, now=now)
+
+
+async def keep_image(conn: Connection, owner_id: UUID, kind: str, data: bytes = b"RIFF....WEBP") -> str:
+    """Store the icon of a source or the lead image of an article. Returns its digest."""
+    digest = hashlib.sha256(data).hexdigest()[:32]
+    statement = """
+        INSERT INTO images (owner_id, kind, host, wanted_at, data, digest)
+        VALUES (%(id)s, %(kind)s, 'example.com', %(at)s, %(data)s, %(digest)s)
+    """
+    await conn.execute(statement, {"id": owner_id, "kind": kind, "at": START, "data": data, "digest": digest})
+    return digest
 
 
 async def a_reader(database: Database, email: str = "ada@example.com") -> UserId:

@@ -25,6 +25,8 @@ from headwater.frontier.types import FrontierOptions
 from headwater.hosts.outage import OutageDetector
 from headwater.hosts.robots_cache import PageRequests
 from headwater.hosts.turns import Turns
+from headwater.images.types import ImageOptions
+from headwater.images.worker import ImageFetcher
 from headwater.library.notifications.worker import Notifier
 from headwater.library.rules.worker import RuleApplier
 from headwater.net import Client
@@ -95,6 +97,7 @@ class StageOptions:
     quotas: Quotas = field(default_factory=Quotas)
     ai: AiOptions = field(default_factory=AiOptions)
     tagging: TaggingOptions = field(default_factory=TaggingOptions)
+    images: ImageOptions = field(default_factory=ImageOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,12 @@ def _make_rediscovery_worker(tools: Tools) -> RediscoveryWorker:
 def _make_fetcher(tools: Tools) -> Fetcher:
     options = tools.options
     return Fetcher(tools.database, tools.client, tools.clock, options.fetching, options.frontier, outage=tools.outage)
+
+
+def _make_image_fetcher(tools: Tools) -> ImageFetcher:
+    turns, options, limits = make_turns(tools), tools.options.images, tools.options.fetching
+    pages = PageRequests(tools.client, turns, tools.clock, limits.robot, limits.crawl_delay_max)
+    return ImageFetcher(tools.database, pages, turns, tools.page_sandbox, tools.clock, options, outage=tools.outage)
 
 
 def make_remover(tools: Tools) -> Remover:
@@ -185,6 +194,7 @@ STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "sitemaps": lambda t: SitemapReader(t.database, t.page_sandbox, t.clock, t.options.sitemaps, t.options.frontier),
     "spider": lambda t: Spider(t.database, t.page_sandbox, t.clock, t.options.spider, t.options.frontier),
     "classifying": lambda t: Classifier(t.database, t.text_sandbox, t.clock, t.options.classifying),
+    "images": _make_image_fetcher,
     "tagging": _make_tagger,
     "stories": lambda t: StoryGrouper(t.database, t.clock),
     "rules": lambda t: RuleApplier(t.database, t.clock, t.options.quotas),

@@ -33,6 +33,7 @@ from headwater.extraction.types import ExtractionOptions
 from headwater.fetching.types import FetchingOptions
 from headwater.frontier.types import FrontierOptions
 from headwater.hosts.turns import Turns
+from headwater.images.types import ImageOptions
 from headwater.library.summaries.types import SummaryOptions
 from headwater.net import Client
 from headwater.net.mail import Mailer, SmtpServer
@@ -413,5 +414,9 @@ def options_of(settings: Settings) -> StageOptions:
         tagging=TaggingOptions(
             model=settings.ai_tagging_model, concurrency=settings.ai_tagging_concurrency,
             is_enabled=settings.ai_tagging,
+        ),
+        images=ImageOptions(
+            icons=settings.icons, lead_images=settings.lead_images, max_bytes=settings.image_max_bytes,
+            budget_bytes=settings.image_budget_mb * 1_000_000, timeout=settings.request_timeout,
         ),
     )  # fmt: skip

@@ -285,6 +285,12 @@ class Settings(BaseModel):
     fetch_host_urls_max: int = _int(500_000, 1, 10**9, "Maximum URLs of one host found by sitemaps and links.")
     extract_processes: int = _int(2, 1, 256, "Sandbox processes that read pages and sitemaps.")
     extract_timeout: Duration = _time("20s", "100ms", "10m", "Time after which the reading of a page is killed.")
+    icons: bool = Field(True, description="Whether the icons of sources are fetched and stored.")
+    lead_images: bool = Field(True, description="Whether the lead images of articles are fetched and stored.")
+    image_max_bytes: int = _int(5_000_000, 10_000, 50_000_000, "Maximum size of an image, as its site sends it.")
+    image_budget_mb: int = _int(
+        2_000, 0, 10_000_000, "Maximum size of all stored lead images, in MB; those of the oldest articles are deleted."
+    )
     classify_enabled: bool = Field(True, description="Whether this process labels articles, where it runs all stages.")
     classify_processes: int = _int(1, 1, 256, "Sandbox processes that read texts to label them; each uses 200 MB.")
     classify_timeout: Duration = _time(

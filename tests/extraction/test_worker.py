@@ -136,6 +136,16 @@ async def test_a_page_becomes_an_article_that_can_be_found(
     assert await rows(database, "SELECT count(*) FROM bodies") == [(0,)]
 
 
+async def test_the_lead_image_of_a_page_is_queued(database: Database, extractor: Extractor, source: SourceId) -> None:
+    await fetched(database, a_page(JSON_LD), source=source)
+
+    await run(extractor)
+
+    assert await rows(database, "SELECT owner_id = articles.id, kind, images.url, host FROM images, articles") == [
+        (True, "lead", "https://river.example/pictures/flood.jpg", "river.example")
+    ]
+
+
 async def test_the_frontier_learns_of_the_text(database: Database, extractor: Extractor) -> None:
     await fetched(database, a_page())
 

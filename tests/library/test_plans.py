@@ -73,6 +73,13 @@ FILL = (
         'About water and w' || n || repeat(' and more of it', 20), '{}', '{}', 'en', '{}', '{}', '{}', 60, 1, %(start)s
     FROM generate_series(1, %(articles)s, 10) AS n
     """,
+    """
+    INSERT INTO images (owner_id, kind, host, wanted_at, digest, data)
+    SELECT id, 'icon', 'example.com', %(start)s, md5(id::text), sha256(id::text::bytea) FROM sources
+    UNION ALL
+    SELECT article(n), 'lead', 'example.com', %(start)s, md5(n::text), sha256(n::text::bytea)
+    FROM generate_series(1, %(articles)s, 2) AS n
+    """,
     # Seventeen topics, a quality for each, a rare keyword; five articles in a row are one story.
     """
     INSERT INTO labels (article_id, scheme, label, method, score, version, made_at, is_shown, is_disputed)
@@ -138,6 +145,7 @@ async def uneven(server_conninfo: str, template: str) -> AsyncIterator[Connectio
 ONE_FEED = UUID("9e4acee6ed56bf7e37a9da9a2f13ff40")
 STORY = UUID(hashlib.md5(b"story3").hexdigest())  # noqa: S324  as the rows are made
 SOME = [UUID(int=n) for n in range(60)]
+FEEDS = [UUID(hashlib.md5(f"1x{n}".encode()).hexdigest()) for n in range(1, 201, 2)]  # noqa: S324
 HOT: dict[str, tuple[str, dict[str, Any], int]] = {
     # the function, the values it is called with, and how many 8 kB pages it may touch
     "newest": ("_list_newest_places", PAGE, 1_000),
@@ -159,6 +167,9 @@ HOT: dict[str, tuple[str, dict[str, Any], int]] = {
     "feeds": ("list_feeds", {"search": "", "status": "all", "limit": 20, "offset": 0}, 500),
     "neighbours": ("list_unread_counts", {"most": 100}, 120_000),
     "newest unread, for views": ("list_newest_unread", {"limit": 1_000}, 60_000),
+    "icons of the feeds of a page": ("find_icon_digests", {"ids": FEEDS}, 500),
+    "lead images of a page": ("find_lead_digests", {"ids": SOME[:30]}, 100),
+    "one lead image": ("find_lead", {"id": UUID(int=5)}, 50),
     "tags": ("list_tags", {"counted": 5_000, "most": 500}, 500),
     "one article": ("find_article", {"id": UUID(int=5), "prefers_feed": False}, 50),
     "hits of a rare word": ("find_hits", {"words": "quokka", "most": 5_000}, 400),
@@ -185,7 +196,7 @@ HOT: dict[str, tuple[str, dict[str, Any], int]] = {
     "articles with a file": ("find_enclosed", {"most": 5_000}, 100),
 }
 STOP_EARLY = {"hits of a common word"}  # whichever way it is looked for, so many are found soon
-SHARED = {"articles", "article_sources", "content", "marks", "labels", "article_state"}
+SHARED = {"images", "articles", "article_sources", "content", "marks", "labels", "article_state"}
 
 
 @pytest.mark.parametrize("name", HOT)

@@ -69,3 +69,19 @@ def test_entries_without_a_link_of_a_private_feed_are_its_own_and_have_a_url_wit
     ]
     assert [one.is_own for one in public.entries] == [True, True]
     assert [one.url_key for one in private.entries] == [one.url_key for one in public.entries]
+
+
+@pytest.mark.parametrize(
+    ("given", "page", "icon"),
+    [
+        ("", "https://a.example/", None),
+        ("<link>https://b.example/blog/</link>", "https://b.example/blog/", None),
+        ("<link>https://b.example/8c1f6a5b4d3e2f1a0b9c8d7e/</link>", "https://b.example/", None),
+        ("<image><url>/logo.png</url></image>", "https://a.example/", "https://a.example/logo.png"),
+        (f"<image><url>/{'x' * 3000}</url></image>", "https://a.example/", None),
+    ],
+)
+def test_a_feed_names_its_site_and_its_icon(given: str, page: str, icon: str | None) -> None:
+    feed = read(f"<rss version='2.0'><channel><title>News</title>{given}<item/></channel></rss>".encode())
+
+    assert (feed.page_url, feed.icon_url) == (page, icon)

@@ -8,6 +8,9 @@ from headwater.web.format import (
     file_details,
     file_name,
     host,
+    hue,
+    initial,
+    lazy_images,
     media_kind,
     moment,
     since,
@@ -84,3 +87,32 @@ def test_files_that_a_browser_plays_are_recognised(url: str, type_: str | None, 
 )
 def test_videos_of_youtube_are_recognised(url: str, video: str) -> None:
     assert youtube_video(url) == video
+
+
+@pytest.mark.parametrize(
+    ("html", "hidden"),
+    [
+        (
+            '<p><img src="https://a.example/1" alt="A &gt; b" srcset="https://a.example/2 2x"></p>',
+            '<img alt="A &gt; b">',
+        ),
+        ('<picture><source srcset="https://a.example/1 1x"><img src="https://a.example/2"></picture>', "<source><img>"),
+        ('<video poster="https://a.example/1" src="https://a.example/2">', '<video src="https://a.example/2">'),
+        ('<audio><source src="https://a.example/1"></audio>', '<source src="https://a.example/1">'),
+        ('<a title="&lt;img src=x&gt;" href="https://a.example/">A</a>', 'title="&lt;img src=x&gt;"'),
+    ],
+)
+def test_hidden_images_keep_their_descriptions_and_are_not_loaded(html: str, hidden: str) -> None:
+    lazy = ' loading="lazy" decoding="async" referrerpolicy="no-referrer"'
+    assert hidden in lazy_images(html, are_hidden=True).replace(lazy, "")
+    assert lazy_images(html).replace(lazy, "") == html
+
+
+@pytest.mark.parametrize(
+    ("name", "letter"),
+    [("Zoo Daily", "Z"), ("The Lindow Gazette", "L"), ("The", "T"), ("« Le Monde »", "M"), ("éclair", "É"),
+     ("1843", "1"), ("!!", "?"), ("", "?"), ("ßtraße", "S"), ("Ακτή", "Α")],
+)  # fmt: skip
+def test_the_letter_of_a_feed(name: str, letter: str) -> None:
+    assert initial(name) == letter
+    assert 0 <= hue(name) < 8

@@ -89,7 +89,7 @@ NAMING_A_USER: Mapping[str, str] = {
 READABLE: frozenset[str] = frozenset(
     {
         "sources", "feed_state", "hosts", "articles", "article_sources", "content", "source_suggestions", "labels",
-        "article_state", "stories",
+        "article_state", "stories", "images",
     }
 )  # fmt: skip
 READ_ONLY: frozenset[str] = frozenset({"schema_migration"})

@@ -4,7 +4,7 @@ Every exit path writes an outcome and deletes the page. One that cannot be read,
 URL of the frontier with a reason, and is never read again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -24,9 +24,12 @@ from headwater.extraction.extract import extract
 from headwater.extraction.types import ClaimedPage, ExtractionOptions, ExtractionReport, Failed, Failure, UnreadablePage
 from headwater.frontier.store import changes
 from headwater.frontier.types import FrontierOptions
+from headwater.images import store as images
+from headwater.images.types import URL_MAX, WantedLead
 from headwater.observability.log import get_logger
+from headwater.reading.links import link_target
 from headwater.sandbox import Overrun, Sandbox
-from headwater.types import Clock, PageKind
+from headwater.types import ArticleId, Clock, PageKind
 from headwater.urls import url_key
 
 log = get_logger()
@@ -127,6 +130,7 @@ class Extractor:
                 for record, one in zip(records, saved, strict=True)
                 if one.change is not ContentChange.UNCHANGED
             ]
+            await images.want_leads(conn, leads=_leads(placed, ids), now=now)
             await documents.enqueue(conn, entries=changed, now=now)
             await state.queue_classifying(conn, ids=[one.article_id for one in changed], at=now)
         return [ExtractionReport(read.page.url, read.found, by_page.get(read.page.id)) for read in batch]
@@ -181,6 +185,12 @@ def _listed(placed: _Placed) -> ListedEntry:
         is_own=None,
     )
     return ListedEntry(page.source_id, article)
+
+
+def _leads(placed: Sequence[_Placed], ids: Mapping[bytes, ArticleId]) -> list[WantedLead]:
+    """The lead images that pages name."""
+    named = [(ids[one.url_key], link_target(one.found.image_url, one.page.final_url)) for one in placed]
+    return [WantedLead(article_id, url) for article_id, url in named if url and len(url) <= URL_MAX]
 
 
 def _log(report: ExtractionReport) -> None:

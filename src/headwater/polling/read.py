@@ -8,6 +8,7 @@ from headwater.articles.types import NewArticle
 from headwater.errors import InvalidUrl
 from headwater.feeds import parse_feed
 from headwater.feeds.types import Entry, ParsedFeed
+from headwater.images.types import URL_MAX
 from headwater.polling.types import PollHints, ReadFeed
 from headwater.reading.text import storable, without_markup
 from headwater.urls import masked, parse_url, site_of, url_and_key, url_key
@@ -24,7 +25,25 @@ def read_feed(
     """What is stored of the feed at `url`. A private feed writes no shared record. Raises UnreadableBody."""
     site = "" if is_private else site_of(url)
     feed = parse_feed(body, url=url, content_type=content_type, max_entries=max_entries)
-    return ReadFeed(feed.format, storable(feed.title), hints_of(feed), site, articles_of(feed, feed_url, site=site))
+    return ReadFeed(
+        feed.format, storable(feed.title), hints_of(feed), site, articles_of(feed, feed_url, site=site),
+        page_url=_page_of(feed) or _short(parse_url("/", url)), icon_url=_short(_parsed(feed.icon_url)),
+    )  # fmt: skip
+
+
+def _page_of(feed: ParsedFeed) -> str | None:
+    """The front page of the site that the feed names, without the key that the URL of a private feed may have."""
+    url = _short(_parsed(feed.site_url))
+    return url if url is None or masked(url) == url else parse_url("/", url)
+
+
+def _parsed(url: str | None) -> str | None:
+    found = _followable(url)
+    return found[0] if found else None
+
+
+def _short(url: str | None) -> str | None:
+    return url if url and len(url) <= URL_MAX else None
 
 
 def hints_of(feed: ParsedFeed) -> PollHints | None:

@@ -160,13 +160,15 @@ class ClaimedFeed:
 
 @record
 class ReadFeed:
-    """What is kept of a parsed feed. `site` served it."""
+    """What is kept of a parsed feed. `site` served it; `page_url` and `icon_url` are what the feed says of its site."""
 
     format: str
     title: str = ""
     hints: PollHints | None = None
     site: str = ""
     entries: tuple[NewArticle, ...] = ()
+    page_url: str | None = None
+    icon_url: str | None = None
 
 
 @record

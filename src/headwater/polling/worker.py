@@ -26,6 +26,8 @@ from headwater.hosts.store.due import lock, wake_for_pages
 from headwater.hosts.turns import OwnHost, Turns
 from headwater.hosts.types import FeedRelease, Release, Wake
 from headwater.ids import new_id
+from headwater.images import store as images
+from headwater.images.types import WantedIcon
 from headwater.net import Client, FetchError, FetchFailure
 from headwater.observability.log import get_logger
 from headwater.polling.decide import OUTAGE_RETRY, decide, decide_host, decide_outage, decide_paused
@@ -48,6 +50,7 @@ PROBES = 3  # at a time, while our own network is down
 SLOW_S = 2.0  # a poll that takes longer is slow
 SLOW_REMEMBERED_S = 60.0
 BLOCKED_REMEMBERED = 1000
+ICON_SETTLED = timedelta(days=1)  # a feed that names another icon each time is believed once a day
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +288,7 @@ class Poller:
                 for article in its.links
                 if article.has_page
             ]
+            await images.want_icons(conn, icons=_icons(listing, followed), now=now, settled=now - ICON_SETTLED)
             wakes: list[Wake] = []
             if found:
                 _, wakes = await queue.add(conn, submissions=found, now=now, options=self._frontier_options)
@@ -311,6 +315,16 @@ class Poller:
             self._misresolved.popleft()
         ids, reason = [source_id for _, source_id in self._misresolved], FailureClass.SSRF_BLOCKED
         await results.reenable(conn, source_ids=ids, reason=reason, next_poll_at=now + OUTAGE_RETRY)
+
+
+def _icons(listing: Sequence[_Done], followed: Collection[SourceId]) -> list[WantedIcon]:
+    """What feeds say of their site and its icon."""
+    read = [(one.feed.source_id, one.asked.outcome) for one in listing if one.feed.source_id in followed]
+    return [
+        WantedIcon(source_id, outcome.feed.page_url, outcome.feed.icon_url)
+        for source_id, outcome in read
+        if isinstance(outcome, Polled) and (outcome.feed.page_url or outcome.feed.icon_url)
+    ]
 
 
 async def _release_hosts(conn: Connection, releases: Sequence[FeedRelease], wakes: Sequence[Wake]) -> None:

@@ -51,6 +51,7 @@ from headwater.web.routes import (
     downloads,
     feeds,
     help_pages,
+    images,
     mutes,
     notifications,
     opml,
@@ -141,9 +142,13 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
     """All pages, with static files."""
     access = Access(database, clock, options.accounts, site=options.site)
     limiter, lookups = RequestLimiter(), RequestLimiter()  # for all routes together
+    pictures = RequestLimiter()  # of their own: the icons of a page keep no other request waiting
 
     def with_session(app: ASGIApp) -> ASGIApp:
         return SessionMiddleware(app, access, clock, limiter, lookups)
+
+    def with_pictures(app: ASGIApp) -> ASGIApp:
+        return SessionMiddleware(app, access, clock, pictures, lookups)
 
     def with_csrf(app: ASGIApp) -> ASGIApp:
         return CsrfMiddleware(app, access)
@@ -165,9 +170,17 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
         cache_control=CacheControlHeader(no_store=True),
         include_in_schema=False,
     )
+    icons = Router(
+        "/",
+        route_handlers=[images.feed_icon, images.lead_image],
+        middleware=[with_pictures],
+        guards=[require_role],
+        include_in_schema=False,
+    )
     by_secret = [channel_feeds.channel_atom, channel_feeds.channel_json_feed, *view_feeds.ROUTES]
     return [
         pages,
+        icons,
         Router(
             "/",
             route_handlers=by_secret,

@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from urllib.parse import quote, unquote, urlsplit
+from zlib import crc32
 
 from markupsafe import Markup
 
@@ -27,6 +28,12 @@ _STEPS = (
     (timedelta(days=365), "year"), (timedelta(days=30), "month"), (timedelta(days=1), "day"),
     (timedelta(hours=1), "hour"), (timedelta(minutes=1), "minute"), (timedelta(seconds=1), "second"),
 )  # fmt: skip
+_ARTICLES = frozenset({"the", "a", "an", "der", "die", "das", "le", "la", "les", "el", "los", "las", "il"})
+_IMAGE = re.compile(r"<(img|source|video) [^<>]*>")  # values of sanitised attributes have no < or >
+_IMAGE_URL = {
+    "img": re.compile(r' (?:src|srcset)="[^"]*"'), "source": re.compile(r' srcset="[^"]*"'),
+    "video": re.compile(r' poster="[^"]*"'),
+}  # fmt: skip
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
@@ -70,10 +77,28 @@ def _largest(length: timedelta) -> str:
     return count(length // size, unit)
 
 
-def lazy_images(html: str) -> Markup:
-    """Sanitised HTML whose images load lazily and without a Referer."""
+def lazy_images(html: str, *, are_hidden: bool = False) -> Markup:
+    """Sanitised HTML whose images load lazily and without a Referer, or only their descriptions."""
+    if are_hidden:
+        html = _IMAGE.sub(_without_image, html)
     attributes = '<img loading="lazy" decoding="async" referrerpolicy="no-referrer" '
     return Markup(html.replace("<img ", attributes))  # noqa: S704  sanitised before it was stored
+
+
+def _without_image(tag: re.Match[str]) -> str:
+    return _IMAGE_URL[tag[1]].sub("", tag[0])
+
+
+def initial(name: str) -> str:
+    """The first letter or digit of a name, without an article before it."""
+    words = re.findall(r"\w+", name)
+    chosen = words[1] if len(words) > 1 and words[0].lower() in _ARTICLES else (words or ["?"])[0]
+    return chosen[0].upper()[0]
+
+
+def hue(name: str) -> int:
+    """One of eight colours, always the same for a name."""
+    return crc32(name.encode(errors="replace")) % 8
 
 
 def label(value: str) -> str:
@@ -181,7 +206,7 @@ def mail_link(article: ArticleFull) -> str:
 
 
 FILTERS = (
-    capped, count, dollars, failure_group_label, file_details, file_name, host, label, lazy_images, mail_link,
-    media_kind, method_label, plain_dollars, reading_time, reason_label, rule_action, since, span, until,
+    capped, count, dollars, failure_group_label, file_details, file_name, host, hue, initial, label, lazy_images,
+    mail_link, media_kind, method_label, plain_dollars, reading_time, reason_label, rule_action, since, span, until,
     youtube_video,
 )  # fmt: skip

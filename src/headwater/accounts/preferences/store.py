@@ -17,17 +17,18 @@ async def save(conn: Connection, *, user_id: UserId, preferences: Preferences) -
     statement = """
         INSERT INTO reading_options (
             user_id, theme, density, font, text_size, line_width, layout, sort_order, start_page, article_text,
-            time_zone, groups_stories, scroll_marks_read
+            article_images, time_zone, groups_stories, scroll_marks_read
         )
         VALUES (
             %(user_id)s, %(theme)s, %(density)s, %(font)s, %(text_size)s, %(line_width)s, %(layout)s, %(sort_order)s,
-            %(start_page)s, %(article_text)s, %(time_zone)s, %(groups_stories)s, %(scroll_marks_read)s
+            %(start_page)s, %(article_text)s, %(article_images)s, %(time_zone)s, %(groups_stories)s,
+            %(scroll_marks_read)s
         )
         ON CONFLICT (user_id) DO UPDATE SET theme = excluded.theme, density = excluded.density, font = excluded.font,
             text_size = excluded.text_size, line_width = excluded.line_width, layout = excluded.layout,
             sort_order = excluded.sort_order, start_page = excluded.start_page, article_text = excluded.article_text,
-            time_zone = excluded.time_zone, groups_stories = excluded.groups_stories,
-            scroll_marks_read = excluded.scroll_marks_read
+            article_images = excluded.article_images, time_zone = excluded.time_zone,
+            groups_stories = excluded.groups_stories, scroll_marks_read = excluded.scroll_marks_read
     """
     await conn.execute(statement, {"user_id": user_id, **asdict(preferences)})
 

@@ -61,6 +61,13 @@ class PreferredText(StrEnum):
     FEED = "feed"
 
 
+class ArticleImages(StrEnum):
+    """The images inside of an article, besides its lead image."""
+
+    SHOW = "show"
+    HIDE = "hide"
+
+
 @dataclass(frozen=True, slots=True)
 class Preferences:
     """One row of `reading_options`; its columns have the same names and defaults."""
@@ -74,6 +81,7 @@ class Preferences:
     sort_order: SortOrder = SortOrder.NEWEST
     start_page: StartPage = StartPage.AUTO
     article_text: PreferredText = PreferredText.FULL
+    article_images: ArticleImages = ArticleImages.SHOW
     time_zone: str = "UTC"
     groups_stories: bool = True
     scroll_marks_read: bool = False

@@ -16,7 +16,7 @@ from headwater.accounts.quotas import HOUR, Quotas, spend
 from headwater.asgi.handlers import Call, CallContext
 from headwater.errors import FeedNotFound
 from headwater.library.decide import check_tags, page_count
-from headwater.library.store import subscriptions
+from headwater.library.store import images, subscriptions
 from headwater.library.types import FEEDS_PER_PAGE, FeedPage, FeedsQuery, FeedStatus, Subscription
 from headwater.sources import operate
 from headwater.sources.rediscovery import list_offered
@@ -59,9 +59,12 @@ async def feeds(
         query = replace(query, page=min(query.page, max(pages, 1)))
         items = await subscriptions.list_feeds(conn, query=query, limit=FEEDS_PER_PAGE)
         offers = await list_offered(conn, items, call.now)
+        icons = await images.find_icon_digests(conn, feed_ids=[item.id for item in items])
     found = FeedPage(items, query.page, pages, total)
     edited = {item.id for item in items if str(item.id) in set(editing or ()) - {closing}}
-    return call.page("feeds/list.html", found=found, query=query, offers=offers, editing=edited, added=new)
+    return call.page(
+        "feeds/list.html", found=found, query=query, offers=offers, editing=edited, added=new, feed_icons=icons
+    )
 
 
 @fragment(get, "/feeds/changed", "Failed to load feeds")
@@ -71,11 +74,12 @@ async def changed(call: Call, watched: FromQuery[list[str] | None] = None) -> Te
     async with call.as_user() as conn:
         items = await subscriptions.list_items(conn, subscription_ids=list(seen))
         offers = await list_offered(conn, items, call.now)
+        icons = await images.find_icon_digests(conn, feed_ids=[item.id for item in items])
     news = [item for item in items if offers.face_of(item) != seen[item.id]]
     if not news:
         return Response(None, status_code=204)
     is_waiting = any(offers.face_of(item) for item in items)
-    return call.page("feeds/changed.html", feeds=news, offers=offers, is_waiting=is_waiting)
+    return call.page("feeds/changed.html", feeds=news, offers=offers, is_waiting=is_waiting, feed_icons=icons)
 
 
 @fragment(post, "/feeds", "Failed to add feed. Please try again.", place="feed-add-form-errors", status_code=204)

@@ -10,6 +10,7 @@ from litestar.response import Redirect, Template
 from headwater.accounts.preferences import store
 from headwater.accounts.preferences.decide import check_preferences, zone_names
 from headwater.accounts.preferences.types import (
+    ArticleImages,
     Density,
     Font,
     LineWidth,
@@ -66,6 +67,10 @@ READING = (
         "article_text", "Text of articles",
         ((PreferredText.FULL, "Full text"), (PreferredText.FEED, "Text of the feed")),
         "The full text is taken from the page of the article. Where one is missing, the other is shown.",
+    ),
+    PreferenceField(
+        "article_images", "Images in articles", ((ArticleImages.SHOW, "Show"), (ArticleImages.HIDE, "Hide")),
+        "Hidden images are not loaded; their descriptions are shown.",
     ),
     PreferenceField(
         "start_page", "Start page",

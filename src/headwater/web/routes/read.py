@@ -1,7 +1,7 @@
 """Reading: lists of articles, search, one article, marking as read and starring."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -13,7 +13,7 @@ from litestar.params import FromPath, FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
 
 from headwater.accounts.preferences import store as preferences
-from headwater.accounts.preferences.types import PreferredText, SortOrder
+from headwater.accounts.preferences.types import Density, PreferredText, SortOrder
 from headwater.analytics.types import ReaderAction
 from headwater.asgi.guard import is_head
 from headwater.asgi.handlers import Call, CallContext, decode_cursor, encode_cursor
@@ -24,9 +24,18 @@ from headwater.library import browse
 from headwater.library.counts import count_in_time, list_counts_in_time
 from headwater.library.decide import nest_feeds
 from headwater.library.marking import mark_list_read
-from headwater.library.store import lists, marks, stories, subscriptions, suggestions, tags, undo, unread
+from headwater.library.store import images, lists, marks, stories, subscriptions, suggestions, tags, undo, unread
 from headwater.library.store.enclosures import find_enclosures
-from headwater.library.types import ArticleFull, ArticleLine, ArticlesQuery, FeedsQuery, Shelf, StoryMember
+from headwater.library.types import (
+    ArticleFull,
+    ArticleLine,
+    ArticlesQuery,
+    FeedsQuery,
+    Shelf,
+    StoryMember,
+    StoryPage,
+    UnreadFeed,
+)
 from headwater.library.views import store as views
 from headwater.library.views.operate import require_view
 from headwater.library.views.types import SavedView
@@ -124,13 +133,15 @@ async def read(
         opened = await open_list(conn, call, wanted, view)
         found = await read_page(conn, call, opened, groups_stories=is_grouped)
         sidebar = {} if is_part else await _sidebar(conn, call, opened.query, opened.view)
+        pictures = await _pictures(conn, call, found, sidebar.get("neighbours") or ())
         marked_id = parse_id(marked)
         undone = await undo.find(conn, undo_id=marked_id) if marked_id and not is_part else None
     return call.page(
         "read/lines.html" if is_part else "read/page.html", status_code=400 if opened.box.misread else 200,
         lines=found.lines, box=opened.box, next=encode_cursor(*found.then) if found.then else "",
         params=_params(opened.query, opened.view_id, opened.box.text), filters=FILTERS, is_grouped=is_grouped,
-        view=opened.view_id, marked=undone, shown_at=encode_cursor(call.now, NOBODY), **_shown(opened.query), **sidebar,
+        view=opened.view_id, marked=undone, shown_at=encode_cursor(call.now, NOBODY), **_shown(opened.query),
+        **sidebar, **pictures,
     )  # fmt: skip
 
 
@@ -164,7 +175,14 @@ async def feed_list(call: Call, wanted: NamedDependency[ArticlesQuery]) -> Templ
     """The list of feeds beside the articles, with unread counts. Raises Invalid."""
     async with call.as_user() as conn:
         found, most = await list_counts_in_time(conn, least=UNREAD_COUNTED)
-    context = {"neighbours": found, "categories": nest_feeds(found, most=most), **_shown(wanted), "most": most}
+        feed_icons = await images.find_icon_digests(conn, feed_ids=[one.id for one in found])
+    context = {
+        "neighbours": found,
+        "feed_icons": feed_icons,
+        "categories": nest_feeds(found, most=most),
+        **_shown(wanted),
+        "most": most,
+    }
     return Template("read/neighbours.html", context=context)
 
 
@@ -187,14 +205,15 @@ async def article(
         others = await browse.find_others(conn, article_id=chosen)
         files = await find_enclosures(conn, article_id=chosen)
         names = await tags.list_names(conn)
+        feed_icons = await images.find_icon_digests(conn, feed_ids=found.feed_ids)
         box, view_id = read_box(call.request.query_params), parse_id(view)
         back = await _list_name(conn, wanted, box.text, view_id)
     shown = list(by_scheme(given))
     is_part = call.request.headers.get("hx-target") == "pane"
     return call.page(
         "read/article_part.html" if is_part else "read/article.html", article=found, labels=shown, others=others,
-        files=files, is_counted=counted, tag_names=names, back=back, params=_params(wanted, view_id, box.text),
-        is_part=is_part,
+        files=files, feed_icons=feed_icons, is_counted=counted, tag_names=names, back=back,
+        params=_params(wanted, view_id, box.text), is_part=is_part,
     )  # fmt: skip
 
 
@@ -383,6 +402,17 @@ async def _sidebar(conn: Connection, call: CallContext, query: ArticlesQuery, vi
         "is_counted": await is_counted(conn, call.request), "opened": polled[0] if polled else None,
         "is_capped": any(one.unread >= UNREAD_COUNTED for one in neighbours or []),
     }  # fmt: skip
+
+
+async def _pictures(
+    conn: Connection, call: CallContext, page: StoryPage, neighbours: Sequence[UnreadFeed]
+) -> dict[str, Any]:
+    """Digests of the icons of the feeds on a page, and of its lead images where they are shown."""
+    lines = [entry.line for entry in page.lines]
+    feeds = {line.feed_id for line in lines if line.feed_id} | {one.id for one in neighbours}
+    has_leads = call.preferences.density is Density.CARDS
+    leads = await images.find_lead_digests(conn, article_ids=[line.id for line in lines]) if has_leads else {}
+    return {"feed_icons": await images.find_icon_digests(conn, feed_ids=feeds), "leads": leads}
 
 
 async def require_article(conn: Connection, article_id: ArticleId, *, prefers_feed: bool = False) -> ArticleFull:
