@@ -276,6 +276,11 @@ class TooManyReaderRules(Conflict):
         super().__init__(f"You have {most:,} rules, the maximum on this server. Delete one first.")
 
 
+class TooManySaved(Conflict):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"You have {most:,} articles in Read later, the maximum on this server. Remove one first.")
+
+
 class TooManyTags(Conflict):
     def __init__(self, most: int) -> None:
         super().__init__(f"An article or feed has at most {most:,} tags on this server. Remove one first.")

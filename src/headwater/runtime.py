@@ -239,7 +239,8 @@ def quotas_of(settings: Settings) -> Quotas:
         subscriptions=settings.feeds_per_user, imports_per_day=settings.imports_per_day,
         suggestions_per_day=settings.suggestions_per_day, retries_per_hour=settings.retries_per_hour,
         views=settings.views_per_user, tags=settings.tags_per_article, rules=settings.rules_per_user,
-        notifications_per_day=settings.notifications_per_day,
+        notifications_per_day=settings.notifications_per_day, saved=settings.saved_per_user,
+        saved_per_day=settings.saved_per_day,
     )  # fmt: skip
 
 

@@ -178,6 +178,8 @@ class Settings(BaseModel):
     views_per_user: int = _int(100, 1, 10_000, "Maximum number of views one user may have.")
     tags_per_article: int = _int(20, 1, 100, "Maximum number of tags of one article or feed of a user.")
     rules_per_user: int = _int(100, 1, 10_000, "Maximum number of rules one user may have, mutes included.")
+    saved_per_user: int = _int(5_000, 1, 1_000_000, "Maximum number of articles and pages in Read later of one user.")
+    saved_per_day: int = _int(200, 1, 100_000, "Maximum number of pages one user may save for later in a day.")
     notifications_per_day: int = _int(
         200, 0, 100_000, "Maximum number of articles a day of which the rules of one user notify them."
     )

@@ -18,7 +18,7 @@ XHTML = "{http://www.w3.org/1999/xhtml}"
 def an_article(number: int, html: str | None, title: str = "A title", language: str | None = "en") -> ArticleFull:
     return ArticleFull(
         ArticleId(UUID(int=number)), number, f"https://a.example/{number}?a=1&b=2", title, "Ann & Bob", html, True,
-        START, START, language, 100, ["The <Daily>"], [UUID(int=1)], False, False, [], None, None,
+        START, START, language, 100, ["The <Daily>"], [UUID(int=1)], False, False, False, [], None, None, None,
     )  # fmt: skip
 
 

@@ -164,6 +164,8 @@ HOT: dict[str, tuple[str, dict[str, Any], int]] = {
     ),
     "starred": ("list_starred", PAGE, 1_000),
     "starred, oldest first": ("_list_starred_oldest", OLDEST, 1_000),
+    "read later": ("list_saved", PAGE, 1_000),
+    "read later, oldest first": ("_list_saved_oldest", OLDEST, 1_000),
     "feeds": ("list_feeds", {"search": "", "status": "all", "limit": 20, "offset": 0}, 500),
     "neighbours": ("list_unread_counts", {"most": 100}, 120_000),
     "newest unread, for views": ("list_newest_unread", {"limit": 1_000}, 60_000),

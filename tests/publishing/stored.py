@@ -34,6 +34,15 @@ async def extract(
     cur = await conn.execute("SELECT id FROM articles WHERE url_key = %(key)s", {"key": url_key(url)})
     row = await cur.fetchone()
     assert row is not None
+    await extract_text(conn, row[0], url, text=text, now=now, queue=queue, **more)
+    return row[0]
+
+
+async def extract_text(
+    conn: Connection, article_id: ArticleId, url: str, *, text: str = "Some words.", now: datetime = START,
+    queue: bool = True, **more: object,
+) -> None:  # fmt: skip
+    """The same of an article that is stored."""
     record = Extracted(
         text=text,
         html=f"<p>{text}</p>",
@@ -41,11 +50,10 @@ async def extract(
         content_hash=hashlib.sha256(text.encode()).digest(),
         **more,  # pyright: ignore[reportArgumentType]
     )
-    (saved,) = await content.save(conn, records=[NewContent(row[0], url, url_key(url), record)], now=now)
+    (saved,) = await content.save(conn, records=[NewContent(article_id, url, url_key(url), record)], now=now)
     if queue:
-        entry = DocumentEntry(row[0], url_key(url), saved.version, Action.INDEX)
+        entry = DocumentEntry(article_id, url_key(url), saved.version, Action.INDEX)
         await documents.enqueue(conn, entries=[entry], now=now)
-    return row[0]
 
 
 async def publish(database: Database, *urls: str, text: str = "Some words of", now: datetime = START) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from headwater.accounts.quotas import Quotas
 from headwater.articles.store import records
 from headwater.articles.types import ListedEntry
 from headwater.audit.types import COMMAND_LINE
@@ -18,6 +19,7 @@ from headwater.frontier.keys import locate
 from headwater.frontier.store import changes as frontier
 from headwater.frontier.store import queue as frontier_queue
 from headwater.frontier.types import Origin, Submission
+from headwater.library.saved.operate import save_page
 from headwater.library.store import marks
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.reading import count_documents, read_feed, read_messages
@@ -37,7 +39,7 @@ from tests.channels.given import a_channel
 from tests.clock import START, MovableClock
 from tests.headwater_process import PATIENCE_S
 from tests.publishing.conftest import OPTIONS
-from tests.publishing.stored import extract
+from tests.publishing.stored import extract, extract_text
 from tests.publishing.stub_elasticsearch import StubElasticsearch
 from tests.removals import remove_all
 
@@ -286,6 +288,25 @@ async def test_a_page_that_was_submitted_is_visible_whatever_private_feeds_list_
         await route_deleted(conn, [url], desk.clock())
     await desk.settle()
     assert (was_indexed, desk.indexed) == ({url}, set())
+
+
+async def test_a_page_that_a_reader_saved_is_in_no_index_until_a_public_feed_lists_it(
+    database: Database, desk: Desk
+) -> None:
+    saved = await save_page(database, user_id=desk.user_id, address=URL + "/saved", quotas=Quotas(), now=START)
+    async with database.transaction() as conn:
+        await extract_text(conn, saved.article_id, saved.url, text="Of otters.")
+    await desk.settle()
+    await desk.fill()
+    async with database.transaction() as conn:
+        counted = await count_documents(conn, now=desk.clock())
+    assert (desk.indexed, counted) == (set(), 0)
+
+    async with database.as_system() as conn:
+        source = await a_source(conn, name="Open")
+        await records.keep(conn, seen_at=desk.clock(), listed=[ListedEntry(source.id, an_article(saved.url))])
+    await desk.settle()
+    assert desk.indexed == {saved.url}
 
 
 async def test_a_document_names_only_sources_that_everyone_may_see(database: Database, desk: Desk) -> None:

@@ -92,9 +92,12 @@ async def test_images_need_a_login(app: Litestar, room: Newsroom) -> None:
     assert found.status_code in {303, 401}
 
 
-async def test_a_starred_article_keeps_its_image_after_its_feed_is_left(room: Newsroom, database: Database) -> None:
+@pytest.mark.parametrize("action", ["star", "save"])
+async def test_a_kept_article_keeps_its_image_after_its_feed_is_left(
+    room: Newsroom, database: Database, action: str
+) -> None:
     article = room.articles["Cake for beginners"]
-    await room.ada.send("POST", f"/articles/{article}/star")
+    await room.ada.send("POST", f"/articles/{article}/{action}")
     async with database.as_system() as conn:
         await conn.execute("DELETE FROM subscriptions WHERE name = 'Daily'")
 

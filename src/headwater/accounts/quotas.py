@@ -25,6 +25,8 @@ class Quotas:
     tags: int = 20  # of one article or feed
     rules: int = 100
     notifications_per_day: int = 200
+    saved: int = 5_000  # articles and pages in Read later
+    saved_per_day: int = 200  # pages: each is fetched
 
 
 async def spend(database: Database, *, user_id: UserId, what: str, limit: Limit, now: datetime) -> None:

@@ -17,6 +17,7 @@ from headwater.api.routes.frontier import frontier_routes
 from headwater.api.routes.labels import label_routes
 from headwater.api.routes.moderation import moderation_routes
 from headwater.api.routes.rules import rule_routes
+from headwater.api.routes.saved import saved_routes
 from headwater.api.routes.sources import source_routes
 from headwater.api.routes.stories import story_routes
 from headwater.asgi.errors import ADMIN_API, API, respond_to_deep_json, respond_to_wrong_encoding
@@ -50,6 +51,7 @@ def api_routes(bearers: Bearers, clock: Clock, limits: RateLimits) -> list[Route
             story_routes,
             channel_routes,
             rule_routes,
+            saved_routes,
         ),
         with_token(f"{API}/feeds", custom_routes),
         with_token(f"{ADMIN_API}/feeds", admin_source_routes, moderation_routes),

@@ -18,6 +18,7 @@ from headwater.api import (
     feed_schemas,
     label_schemas,
     rule_schemas,
+    saved_schemas,
     schemas,
     source_schemas,
 )
@@ -31,10 +32,12 @@ OpenApi = dict[str, Any]
 REQUESTS: Sequence[type[BaseModel]] = (
     *schemas.REQUESTS, *feed_schemas.REQUESTS, *source_schemas.REQUESTS, *ai_schemas.REQUESTS,
     *label_schemas.REQUESTS, *article_schemas.REQUESTS, *channel_schemas.REQUESTS, *rule_schemas.REQUESTS,
+    *saved_schemas.REQUESTS,
 )  # fmt: skip
 RESPONSES: Sequence[type[BaseModel]] = (
     *schemas.RESPONSES, *feed_schemas.RESPONSES, *source_schemas.RESPONSES, *ai_schemas.RESPONSES,
     *label_schemas.RESPONSES, *article_schemas.RESPONSES, *channel_schemas.RESPONSES, *rule_schemas.RESPONSES,
+    *saved_schemas.RESPONSES,
 )  # fmt: skip
 REF = "#/components/schemas/{model}"
 ABOUT = """\

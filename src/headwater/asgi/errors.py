@@ -126,6 +126,7 @@ CODES: Mapping[type[HeadwaterError], str] = {
     kinds.TooManyChannels: "too_many_channels", kinds.MatchesEverything: "matches_everything",
     kinds.SourceExists: "source_exists", kinds.RuleExists: "rule_exists", kinds.TooManyRules: "too_many_rules",
     kinds.TooManyReaderRules: "too_many_rules",
+    kinds.TooManySaved: "too_many_saved",
     kinds.SourceIsOff: "source_disabled", kinds.NotApproved: "not_approved", kinds.NoSubscribers: "no_subscribers",
     kinds.NothingToPoll: "no_feed", kinds.RetryRefused: "retry_refused", kinds.HostBusy: "host_busy",
     kinds.FeedTaken: "feed_taken", kinds.AlreadyDecided: "already_decided", kinds.InvalidUrl: "invalid_url",

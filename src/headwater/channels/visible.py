@@ -20,13 +20,13 @@ async def find_visible(conn: Connection, ids: Sequence[ArticleId], now: datetime
     """Those of these articles that are not known from private feeds of users only, in their order.
 
     One that no public feed lists is visible if it was submitted to the frontier. A starred one whose feed was deleted
-    is hidden, since the feed may have been private.
+    is hidden, since the feed may have been private; so is one that readers saved for later.
     """
     if not ids:
         return []
     feeds = await listed.find_feeds(conn, article_ids=ids)
     hidden = {one for one, its in feeds.items() if not its or is_private(its)}
-    submitted = await _find_submitted(conn, sorted(hidden), now) if hidden else set[ArticleId]()
+    submitted = await _find_of_origin(conn, sorted(hidden), Origin.MANUAL, now) if hidden else set[ArticleId]()
     return [one for one in ids if one in submitted or (one in feeds and one not in hidden)]
 
 
@@ -37,11 +37,18 @@ async def route_deleted(conn: Connection, urls: Sequence[str], now: datetime) ->
         await state.queue_revised(conn, ids=ids, at=now)
 
 
-async def _find_submitted(conn: Connection, ids: Sequence[ArticleId], now: datetime) -> set[ArticleId]:
+async def find_saved_only(conn: Connection, ids: Sequence[ArticleId], now: datetime) -> set[ArticleId]:
+    """Those of these articles that no feed lists and that are known because readers saved them for later."""
+    feeds = await listed.find_feeds(conn, article_ids=ids) if ids else {}
+    unlisted = [one for one in ids if not feeds.get(one)]
+    return await _find_of_origin(conn, unlisted, Origin.SAVED, now) if unlisted else set()
+
+
+async def _find_of_origin(conn: Connection, ids: Sequence[ArticleId], origin: Origin, now: datetime) -> set[ArticleId]:
     keys = {one: frontier_id(url) for one, url in (await listed.find_urls(conn, article_ids=ids)).items()}
     found = await find_several(conn, ids=[key for key in keys.values() if key], now=now)
-    manual = {key for key, url in found.items() if url.origin is Origin.MANUAL}
-    return {one for one, key in keys.items() if key in manual}
+    wanted = {key for key, url in found.items() if url.origin is origin}
+    return {one for one, key in keys.items() if key in wanted}
 
 
 def frontier_id(url: str) -> UUID | None:

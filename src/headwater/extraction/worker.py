@@ -6,7 +6,7 @@ URL of the frontier with a reason, and is never read again.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from headwater.articles.store import content, state
 from headwater.articles.store import records as records_store
@@ -22,8 +22,10 @@ from headwater.extraction import decide, store
 from headwater.extraction.decide import KnownArticle, alias_of, keys_of
 from headwater.extraction.extract import extract
 from headwater.extraction.types import ClaimedPage, ExtractionOptions, ExtractionReport, Failed, Failure, UnreadablePage
+from headwater.frontier.keys import locate
 from headwater.frontier.store import changes
-from headwater.frontier.types import FrontierOptions
+from headwater.frontier.store.listing import find_several
+from headwater.frontier.types import FrontierOptions, Origin
 from headwater.images import store as images
 from headwater.images.types import URL_MAX, WantedLead
 from headwater.observability.log import get_logger
@@ -117,7 +119,7 @@ class Extractor:
             of = [read.page.source_id for read in mine if read.page.source_id is not None]
             kept = await store.hold_sources(conn, source_ids=of)
             mine = [read for read in mine if read.page.source_id is None or read.page.source_id in kept]
-            placed = await self._place(conn, mine)
+            placed = await self._place(conn, mine, now)
             ids = await records_store.keep_pages(conn, seen_at=now, pages=[_listed(one) for one in placed])
             placed = [one for one in placed if one.url_key in ids]  # without those that retention has deleted
             records = [NewContent(ids[one.url_key], one.url, one.url_key, one.found) for one in placed]
@@ -135,9 +137,11 @@ class Extractor:
             await state.queue_classifying(conn, ids=[one.article_id for one in changed], at=now)
         return [ExtractionReport(read.page.url, read.found, by_page.get(read.page.id)) for read in batch]
 
-    async def _place(self, conn: Connection, batch: Sequence[_ReadPage]) -> list[_Placed]:
-        """The article of each record. A page without text creates none; it only adds to a stored one."""
+    async def _place(self, conn: Connection, batch: Sequence[_ReadPage], now: datetime) -> list[_Placed]:
+        """The article of each record. A page without text creates none; it only adds to a stored one. Nor does one that
+        a reader saved for later: they removed it since."""
         known = await _known(conn, batch)
+        saved = await _find_saved(conn, [read.page.url for read in batch if read.page.source_id is None], now)
         placed: list[_Placed] = []
         for read in batch:
             if isinstance(read.found, Failed):
@@ -145,12 +149,19 @@ class Extractor:
             page, found = read.page, read.found
             alias = alias_of(page.final_url, found.canonical_url)
             url, article = decide.choose_article(page.url, page.final_url, alias, found, known)
-            if article is None and found.content_hash is None:
+            if article is None and (found.content_hash is None or page.url in saved):
                 continue
             key = article.url_key if article else url_key(url)
             placed.append(_Placed(page, found, url, key, article))
             known.setdefault(key, decide.about_to_be(url, found))
         return placed
+
+
+async def _find_saved(conn: Connection, urls: Sequence[str], now: datetime) -> set[str]:
+    """Those of these URLs that were queued because readers saved them for later, or are no longer queued."""
+    ids = {locate(url).key.id: url for url in urls}
+    found = await find_several(conn, ids=list(ids), now=now) if ids else {}
+    return {url for one, url in ids.items() if one not in found or found[one].origin is Origin.SAVED}
 
 
 async def _known(conn: Connection, batch: Sequence[_ReadPage]) -> dict[bytes, KnownArticle]:

@@ -17,7 +17,7 @@ from headwater.fetching.report import report
 from headwater.fetching.turn import PageTurn
 from headwater.fetching.types import ClaimedTurn, FetchingOptions, TurnResult
 from headwater.frontier.store import changes, claims, queue
-from headwater.frontier.types import FetchFailed, FrontierOptions, HostAnswer, Origin, Submission
+from headwater.frontier.types import FetchFailed, FrontierOptions, HostAnswer, Origin, Redirected, Submission
 from headwater.hosts.outage import OutageDetector, OutageReporter
 from headwater.hosts.robots import origin_of
 from headwater.hosts.store import robots as robots_store
@@ -25,6 +25,7 @@ from headwater.hosts.store.pages import next_ready_at
 from headwater.hosts.store.turns import delete_unused
 from headwater.hosts.turns import Turns
 from headwater.ids import new_id
+from headwater.library.saved.operate import follow_redirect
 from headwater.net import Client
 from headwater.observability.log import get_logger
 from headwater.types import Clock, PageKind, SourceId, UserId
@@ -203,6 +204,7 @@ class Fetcher:
 
     async def _write(self, batch: Sequence[TurnResult]) -> Sequence[TurnResult]:
         await self._write_consequences([result for result in batch if result.robots])
+        await self._move_saved(batch)
         async with self._database.transaction() as conn:
             for part in in_parts([page for result in batch for page in result.pages]):
                 await bodies.keep(conn, bodies=part, now=self._clock())
@@ -211,6 +213,13 @@ class Fetcher:
                 await robots_store.keep(conn, robots=robots)
             await self._outage_reporter.write(conn, self._clock())
         return batch
+
+    async def _move_saved(self, batch: Sequence[TurnResult]) -> None:
+        """What readers saved is the page that it redirects to. Before the redirect is stored, as above."""
+        for one in (one for result in batch for one in result.answered if one.url.origin is Origin.SAVED):
+            if isinstance(one.answer, Redirected):
+                async with self._database.as_system() as conn:
+                    await follow_redirect(conn, from_url=one.url.url, to_url=one.answer.to)
 
     async def _write_consequences(self, batch: Sequence[TurnResult]) -> None:
         """Queue what a robots.txt allows or names, before it is stored: otherwise this could be lost. In transactions

@@ -29,7 +29,7 @@ from headwater.types import PageKind
 
 LOWEST, HIGHEST = 1, 10
 FEED_PRIORITY = 7
-PRIORITIES = {Origin.FEED: FEED_PRIORITY, Origin.SITEMAP: 6, Origin.SPIDER: 5, Origin.MANUAL: 5}
+PRIORITIES = {Origin.FEED: FEED_PRIORITY, Origin.SITEMAP: 6, Origin.SPIDER: 5, Origin.MANUAL: 5, Origin.SAVED: 9}
 
 BAND_FLOORS = (9, 7, 5, LOWEST)  # the lowest priority of each band
 LAST_BAND = len(BAND_FLOORS) - 1

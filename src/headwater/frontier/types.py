@@ -18,6 +18,7 @@ class Origin(StrEnum):
     SITEMAP = "sitemap"
     SPIDER = "spider"
     MANUAL = "manual"
+    SAVED = "saved"  # by a reader, for later
 
 
 class Status(StrEnum):

@@ -144,7 +144,7 @@ async def oldest_due_at(conn: Connection, *, now: datetime) -> datetime | None:
 
 
 async def remove_expired(conn: Connection, *, limit: int) -> int:
-    """Delete images of articles that expired with their month. Starred articles are older than the first month."""
+    """Delete images of articles that expired with their month. Kept articles are older than the first month."""
     statement = """
         WITH gone AS (
             SELECT owner_id

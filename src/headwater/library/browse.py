@@ -26,12 +26,12 @@ FURTHER_PAGES = 3  # read at most, where stories leave less than half a page of 
 async def browse(
     conn: Connection, *, query: ArticlesQuery, tree: Node | None = None, now: datetime, groups_stories: bool
 ) -> StoryPage:
-    """A page of a list; of the articles that `tree` finds, the newest first. Starred articles are never grouped: each
-    was chosen by itself."""
-    if tree is not None or query.shelf is Shelf.STARRED:
+    """A page of a list; of the articles that `tree` finds, the newest first. Starred and saved articles are never
+    grouped: each was chosen by itself."""
+    if tree is not None or query.shelf.is_chosen:
         query = replace(query, is_oldest_first=False)
     page = await _find(conn, query, tree, now)
-    if not groups_stories or query.shelf is Shelf.STARRED:
+    if not groups_stories or query.shelf.is_chosen:
         return StoryPage([StoryLine(line) for line in page.lines], page.then)
     where = condition(tree, Audience.READER, now=now) if tree else None
     grouped = await _group(conn, page.lines, query, where)
@@ -48,20 +48,20 @@ async def find_beside(
 ) -> tuple[ArticleId | None, ArticleId | None]:
     """The articles before and after a position in a list, as its lines are."""
     query = replace(query, after=place, limit=BESIDE)
-    if tree is not None or query.shelf is Shelf.STARRED:
+    if tree is not None or query.shelf.is_chosen:
         query = replace(query, is_oldest_first=False)
     then = (await browse(conn, query=query, tree=tree, now=now, groups_stories=groups_stories)).lines
     back = replace(query, is_oldest_first=not query.is_oldest_first)
     find = search_back(conn, tree=tree, query=back, now=now) if tree else _find(conn, back, None, now)
     before = (await find).lines
-    if groups_stories and query.shelf is not Shelf.STARRED:
+    if groups_stories and not query.shelf.is_chosen:
         where = condition(tree, Audience.READER, now=now) if tree else None
         before = [one.line for one in await _group(conn, before, query, where)]
     return before[0].id if before else None, then[0].line.id if then else None
 
 
 async def find_others(conn: Connection, *, article_id: ArticleId) -> list[StoryMember]:
-    """The other articles of an article's story that the user can see, the newest first; starred ones, too."""
+    """The other articles of an article's story that the user can see, the newest first; starred and saved ones, too."""
     told = await stories.find_stories(conn, article_ids=[article_id])
     return [one for one in await stories.list_members(conn, told=told) if one.id != article_id]
 
@@ -69,8 +69,8 @@ async def find_others(conn: Connection, *, article_id: ArticleId) -> list[StoryM
 async def _find(conn: Connection, query: ArticlesQuery, tree: Node | None, now: datetime) -> ArticlePage:
     if tree is not None:
         return await search(conn, tree=tree, query=query, now=now)
-    if query.shelf is Shelf.STARRED:
-        return page_of(await lists.list_starred(conn, query=query), query.limit)
+    if query.shelf.is_chosen:
+        return page_of(await lists.list_chosen(conn, query=query), query.limit)
     return page_of(await lists.list_newest(conn, query=query, is_unread=query.shelf is Shelf.UNREAD), query.limit)
 
 

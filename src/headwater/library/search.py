@@ -40,12 +40,12 @@ RARE_LABELS = 2_000
 
 
 async def search(conn: Connection, *, tree: Node, query: ArticlesQuery, now: datetime) -> ArticlePage:
-    """A page of the list that the query finds, in its order; of starred articles also those of feeds without a
-    subscription. `newer:` and `before:` end and begin the list by the position of an article in it.
+    """A page of the list that the query finds, in its order; of starred and saved articles also those
+    without a subscription. `newer:` and `before:` end and begin the list by the position of an article in it.
     """
     where = condition(tree, Audience.READER, now=now)
     query = replace(query, with_hidden=query.with_hidden or wants_hidden(tree))
-    if query.shelf is Shelf.STARRED:
+    if query.shelf.is_chosen:
         return await _walk(conn, where, query, ListedBetween(None, None), STEPS)
     between = listed_between(tree, now)
     query = replace(query, after=_earlier(query.after, between.until))
@@ -101,8 +101,8 @@ async def _walk(
 
 
 async def _list(conn: Connection, query: ArticlesQuery) -> list[ArticleLine]:
-    if query.shelf is Shelf.STARRED:
-        return await lists.list_starred(conn, query=query)
+    if query.shelf.is_chosen:
+        return await lists.list_chosen(conn, query=query)
     return await lists.list_newest(conn, query=query, is_unread=query.shelf is Shelf.UNREAD)
 
 

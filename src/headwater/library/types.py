@@ -74,6 +74,12 @@ class Shelf(StrEnum):
     ALL = "all"
     UNREAD = "unread"
     STARRED = "starred"
+    LATER = "later"
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the user put each article there: in that order, and never grouped by story."""
+        return self in {Shelf.STARRED, Shelf.LATER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +105,9 @@ class ArticleLine:
     feed_name: str
     is_read: bool
     is_starred: bool
+    is_saved: bool
     tags: Sequence[str]
-    feed_id: UUID | None = None  # the subscription; None: starred, and no longer followed
+    feed_id: UUID | None = None  # the subscription; None: starred or saved, and not followed
     language: str | None = None
     word_count: int | None = None
 
@@ -128,9 +135,11 @@ class ArticleFull:
     feed_ids: list[UUID]  # in the same order
     is_read: bool
     is_starred: bool
+    is_saved: bool
     tags: Sequence[str]
     hidden_at: datetime | None
     starred_at: datetime | None
+    saved_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,15 +65,15 @@ LISTED_FOR_EVERYONE: Final = """
 """
 MARK: Final = """
     LEFT JOIN LATERAL (
-        SELECT is_read, starred_at, hidden_at, tags, title, author
+        SELECT is_read, starred_at, coalesce(starred_at, saved_at) AS kept_at, hidden_at, tags, title, author
         FROM marks WHERE marks.article_id = wanted.id OFFSET 0
     ) AS mark ON true
 """
-# What a reader reads as title and author: of a starred article that no subscription lists, as it was when starred.
+# What a reader reads as title and author: of a starred or saved article that no subscription lists, as it was then.
 SAID: Final = """
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN is_listed THEN listed.titles WHEN starred_at IS NOT NULL THEN ARRAY[mark.title] END AS titles,
-            CASE WHEN is_listed THEN listed.authors WHEN starred_at IS NOT NULL THEN ARRAY[mark.author] END AS authors
+        SELECT CASE WHEN is_listed THEN listed.titles WHEN kept_at IS NOT NULL THEN ARRAY[mark.title] END AS titles,
+            CASE WHEN is_listed THEN listed.authors WHEN kept_at IS NOT NULL THEN ARRAY[mark.author] END AS authors
     ) AS said
 """
 TAGGED: Final = """

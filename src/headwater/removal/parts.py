@@ -10,6 +10,7 @@ from headwater.analytics import store as analytics
 from headwater.articles.store import links, records, state
 from headwater.audit import store as audit
 from headwater.bodies import store as bodies
+from headwater.channels.visible import find_saved_only, frontier_id
 from headwater.db import Connection
 from headwater.frontier.store import changes, listing
 from headwater.frontier.types import FrontierUrl, UrlFilter
@@ -72,6 +73,20 @@ async def _remove_unlisted(conn: Connection, ids: Sequence[ArticleId], source_id
     await records.remove_unlisted(conn, ids=unwanted, except_for=source_id)
 
 
+async def remove_unwanted(conn: Connection, ids: Sequence[ArticleId], now: datetime) -> None:
+    """Delete those of these articles that no source lists and no user keeps, with the queued URLs of those that were
+    only saved for later."""
+    told = await stories.list_of_articles(conn, ids=ids)
+    saved = await find_saved_only(conn, ids, now)
+    before = await records.lock(conn, ids=ids)
+    await _remove_unlisted(conn, ids, None)
+    left = await records.lock(conn, ids=ids)
+    urls = [frontier_id(url) for article_id, url in before.items() if article_id in saved and article_id not in left]
+    if queued := [one for one in urls if one]:
+        await changes.delete(conn, ids=queued)
+    await stories.count_stories(conn, ids=told, now=now)
+
+
 async def _urls(conn: Connection, id_: UUID, limit: int, now: datetime) -> int:
     found = await listing.list_urls(conn, wanted=UrlFilter(source_id=SourceId(id_)), limit=limit, now=now)
     if not found.urls:
@@ -103,11 +118,9 @@ async def _sources_of(conn: Connection, id_: UUID, limit: int, now: datetime) ->
 
 
 async def _marks(conn: Connection, id_: UUID, limit: int, now: datetime) -> int:
-    count, starred = await marks.remove_of(conn, user_id=UserId(id_), limit=limit)
-    if starred:
-        told = await stories.list_of_articles(conn, ids=starred)
-        await _remove_unlisted(conn, starred, None)
-        await stories.count_stories(conn, ids=told, now=now)
+    count, kept = await marks.remove_of(conn, user_id=UserId(id_), limit=limit)
+    if kept:
+        await remove_unwanted(conn, kept, now)
     return count
 
 

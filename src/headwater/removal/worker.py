@@ -8,10 +8,12 @@ from datetime import timedelta
 from headwater.db import Database
 from headwater.errors import Deadlock
 from headwater.ids import new_id
+from headwater.library.saved.types import UNDONE_WITHIN
+from headwater.library.store import marks
 from headwater.observability.log import get_logger
 from headwater.polling.store import holds as feed_holds
 from headwater.removal import store
-from headwater.removal.parts import SOURCES_AT_ONCE, remove_counters, remove_some
+from headwater.removal.parts import SOURCES_AT_ONCE, remove_counters, remove_some, remove_unwanted
 from headwater.removal.types import Removal
 from headwater.sources.store import custom
 from headwater.sources.subscribe import leave_unwanted
@@ -78,13 +80,18 @@ class Remover:
         return total
 
     async def sweep(self) -> None:
-        """Delete custom sources that lost their last subscriber as a process ended, and holds that have expired."""
+        """Delete custom sources that lost their last subscriber as a process ended, holds that have expired, and pages
+        that were removed from Read later."""
         async with self._database.as_system() as conn:
             found = await custom.list_unfollowed(conn, limit=SOURCES_AT_ONCE)
             await feed_holds.delete_ended_holds(conn, now=self._clock())
         if found:
             async with self._database.as_system() as conn:
                 await leave_unwanted(conn, found, self._clock())
+        now = self._clock()
+        async with self._database.as_system() as conn:
+            if unsaved := await marks.forget_unsaved(conn, before=now - UNDONE_WITHIN, limit=self._rows_at_once):
+                await remove_unwanted(conn, unsaved, now)
 
     async def _step(self, removal: Removal) -> int | None:
         """One transaction. Returns how many rows were deleted; None if the lease was lost."""

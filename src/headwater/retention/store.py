@@ -84,7 +84,10 @@ async def count_month(conn: Connection, *, month: date) -> Month:
     statement = f"""
         SELECT %(month)s::date AS month, count(*) AS articles,
             count(*) FILTER (
-                WHERE EXISTS (SELECT FROM marks WHERE article_id = articles.id AND starred_at IS NOT NULL)
+                WHERE EXISTS (
+                    SELECT FROM marks
+                    WHERE article_id = articles.id AND (starred_at IS NOT NULL OR saved_at IS NOT NULL)
+                )
             ) AS starred
         {_IN_MONTH}
     """

@@ -52,6 +52,7 @@ from headwater.web.routes import (
     feeds,
     help_pages,
     images,
+    later,
     mutes,
     notifications,
     opml,
@@ -88,7 +89,7 @@ _FOLDER = Path(__file__).parent
 PAGES = (
     auth, account, preferences, dashboard, feeds, adding, opml, read, views, tags, discover, health, sources, bulk,
     filters, frontier, popularity, moderation, labels, rules, reader_rules, mutes, notifications, stories, channels,
-    ai_usage, people, audit, settings, help_pages, palette, downloads,
+    ai_usage, people, audit, settings, help_pages, palette, downloads, later,
 )  # fmt: skip
 
 

@@ -42,6 +42,8 @@ INSIDE = {
     "all": "/read?shelf=all",
     "category": "/read?shelf=all&category=News",
     "no stars": "/read?shelf=starred",
+    "read later": "/read?shelf=later",
+    "save a page": "/later?url=https://essay.example/",
     "nothing found": "/read?shelf=all&q=zzzz",
     "account": "/account",
     "settings": "/settings",

@@ -21,7 +21,7 @@ BODY_BYTES = 65_536
 @get("/", operation_id="listOwnRules", opt=READER)
 async def list_rules(call: Call) -> models.OwnRulesResponse:
     """List the rules of the token's user, mutes included."""
-    async with call.database.as_user(_user(call).id) as conn:
+    async with call.database.as_user(user_of(call).id) as conn:
         found = await store.list_rules(conn)
     return models.OwnRulesResponse(rules=[models.OwnRuleResponse.of(one) for one in found])
 
@@ -31,7 +31,7 @@ async def create(
     call: Call, data: JSONBody[models.NewOwnRule], quotas: NamedDependency[Quotas]
 ) -> models.OwnRuleResponse:
     """Create a rule. It acts on articles that arrive from now on, once on each."""
-    user = _user(call)
+    user = user_of(call)
     async with call.database.as_user(user.id) as conn:
         rule_id = await operate.save_rule(conn, data.fields, user_id=user.id, most=quotas.rules, now=call.now)
         return models.OwnRuleResponse.of(await operate.require_rule(conn, rule_id))
@@ -40,7 +40,7 @@ async def create(
 @post("/preview", operation_id="previewOwnRule", status_code=200, opt=READER)
 async def preview(call: Call, data: JSONBody[models.OwnRuleQueryToPreview]) -> models.OwnRulePreviewResponse:
     """Show which articles of the last 7 days a query finds, before a rule is saved with it."""
-    async with call.database.as_user(_user(call).id) as conn:
+    async with call.database.as_user(user_of(call).id) as conn:
         found = await operate.preview_rule(conn, data.query, now=call.now)
     return models.OwnRulePreviewResponse.of(found)
 
@@ -48,14 +48,14 @@ async def preview(call: Call, data: JSONBody[models.OwnRuleQueryToPreview]) -> m
 @get(ONE, operation_id="findOwnRule", opt=READER)
 async def find(call: Call, rule_id: PathId) -> models.OwnRuleResponse:
     """Show a rule."""
-    async with call.database.as_user(_user(call).id) as conn:
+    async with call.database.as_user(user_of(call).id) as conn:
         return models.OwnRuleResponse.of(await operate.require_rule(conn, rule_id))
 
 
 @patch(ONE, operation_id="changeOwnRule", opt=READER)
 async def change(call: Call, rule_id: PathId, data: JSONBody[models.OwnRuleChanges]) -> models.OwnRuleResponse:
     """Change a rule, or disable and enable it."""
-    async with call.database.as_user(_user(call).id) as conn:
+    async with call.database.as_user(user_of(call).id) as conn:
         before = await operate.lock_rule(conn, rule_id)
         await operate.change_rule(conn, rule_id, data.applied_to(before))
         return models.OwnRuleResponse.of(await operate.require_rule(conn, rule_id))
@@ -64,7 +64,7 @@ async def change(call: Call, rule_id: PathId, data: JSONBody[models.OwnRuleChang
 @delete(ONE, operation_id="deleteOwnRule", opt=READER)
 async def remove(call: Call, rule_id: PathId) -> None:
     """Delete a rule. What it did stays, except that a mute lists again what it hid."""
-    user = _user(call)
+    user = user_of(call)
     async with call.database.as_user(user.id) as conn:
         rule = await operate.require_rule(conn, rule_id)
         if rule.mute:
@@ -76,7 +76,7 @@ async def remove(call: Call, rule_id: PathId) -> None:
 @get(ONE + "/log", operation_id="listOwnRuleLog", opt=READER)
 async def list_log(call: Call, rule_id: PathId, limit: Limit = 50) -> models.OwnRuleLogResponse:
     """Show what a rule did in the last 30 days, the newest first."""
-    async with call.database.as_user(_user(call).id) as conn:
+    async with call.database.as_user(user_of(call).id) as conn:
         await operate.require_rule(conn, rule_id)
         found = await store.list_log(conn, rule_id=rule_id, limit=limit)
     lines = [
@@ -88,7 +88,8 @@ async def list_log(call: Call, rule_id: PathId, limit: Limit = 50) -> models.Own
     return models.OwnRuleLogResponse(log=lines)
 
 
-def _user(call: CallContext) -> User:
+def user_of(call: CallContext) -> User:
+    """Raises Forbidden."""
     if call.user is None:
         raise Forbidden("The operator's token has no user. Use a token from an account page.")
     return call.user

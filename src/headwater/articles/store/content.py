@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 from headwater.articles.decide import plan_content, richness
 from headwater.articles.duplicates import KnownTexts, Original, link
 from headwater.articles.types import ContentChange, Extracted, Hit, NewContent, Plan, Saved, Stored
-from headwater.db import Connection, fetch_all, fetch_rows
+from headwater.db import Connection, fetch_all, fetch_rows, fetch_value
 from headwater.types import ArticleId
 
 _STORED: Final = """
@@ -61,6 +61,12 @@ async def _find_stored(conn: Connection, *, article_ids: Sequence[ArticleId]) ->
         )
         for row in rows
     }
+
+
+async def has_text(conn: Connection, *, article_id: ArticleId) -> bool:
+    """Whether the page of an article was read."""
+    statement = "SELECT EXISTS (SELECT FROM content WHERE article_id = %(id)s)"
+    return bool(await fetch_value(conn, statement, {"id": article_id}))
 
 
 async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) -> dict[bytes, list[Original]]:

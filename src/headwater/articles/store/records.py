@@ -23,7 +23,7 @@ from headwater.articles.store.links import (
     record_values,
 )
 from headwater.articles.types import Kept, ListedEntry, NewArticle
-from headwater.db import Connection, fetch_column
+from headwater.db import Connection, fetch_column, fetch_value
 from headwater.db.arrays import byteas, texts, uuids
 from headwater.ids import ids_at
 from headwater.types import ArticleId, SourceId
@@ -268,6 +268,47 @@ async def repair_times(conn: Connection, *, now: datetime, latest: datetime) -> 
     await conn.execute(links, {"now": now, "latest": latest})
 
 
+async def forget_expired(conn: Connection, *, url_key: bytes) -> None:
+    """Let a URL be added again whose article retention has deleted."""
+    statement = """
+        DELETE FROM article_urls
+        WHERE url_key = %(url_key)s
+            AND NOT EXISTS (SELECT FROM articles WHERE articles.id = article_urls.article_id OFFSET 0)
+    """
+    await conn.execute(statement, {"url_key": url_key})
+
+
+async def find_by_url(conn: Connection, *, url_key: bytes) -> ArticleId | None:
+    statement = """
+        SELECT article_id FROM article_urls
+        WHERE url_key = %(url_key)s
+            AND EXISTS (SELECT FROM articles WHERE articles.id = article_urls.article_id OFFSET 0)
+    """
+    return await fetch_value(conn, statement, {"url_key": url_key})
+
+
+async def rename(conn: Connection, *, article_id: ArticleId, url: str, url_key: bytes) -> bool:
+    """Keep a locked article under the URL to which its page redirects. False: that URL has an article."""
+    statement = """
+        WITH named AS (
+            INSERT INTO article_urls (url_key, article_id) VALUES (%(url_key)s, %(id)s)
+            ON CONFLICT (url_key) DO NOTHING RETURNING article_id
+        ), renamed AS (
+            UPDATE articles SET url = %(url)s, url_key = %(url_key)s FROM named WHERE articles.id = %(id)s
+        )
+        DELETE FROM article_urls USING named
+        WHERE article_urls.article_id = %(id)s AND url_key <> %(url_key)s RETURNING true
+    """
+    values = {"id": article_id, "url": url, "url_key": url_key}
+    return bool(await fetch_value(conn, statement, values))
+
+
+async def is_listed(conn: Connection, *, article_id: ArticleId) -> bool:
+    """Whether a source lists an article."""
+    statement = "SELECT EXISTS (SELECT FROM article_sources WHERE article_id = %(id)s)"
+    return bool(await fetch_value(conn, statement, {"id": article_id}))
+
+
 async def lock(conn: Connection, *, ids: Sequence[ArticleId]) -> dict[ArticleId, str]:
     """Lock these articles; returns their URLs. None is linked to a source before the transaction ends."""
     cur = await conn.execute(
@@ -277,7 +318,8 @@ async def lock(conn: Connection, *, ids: Sequence[ArticleId]) -> dict[ArticleId,
 
 
 async def remove_unlisted(conn: Connection, *, ids: Sequence[ArticleId], except_for: SourceId | None = None) -> int:
-    """Delete those of these locked articles that no other source lists and no user starred. Returns how many."""
+    """Delete those of these locked articles that no other source lists, and that no user starred or saved. Returns how
+    many."""
     statement = """
         DELETE FROM articles
         WHERE id = ANY(%(ids)b::uuid[])
@@ -287,7 +329,9 @@ async def remove_unlisted(conn: Connection, *, ids: Sequence[ArticleId], except_
                 OFFSET 0
             )
             AND NOT EXISTS (
-                SELECT FROM marks WHERE marks.article_id = articles.id AND starred_at IS NOT NULL OFFSET 0
+                SELECT FROM marks
+                WHERE marks.article_id = articles.id AND (starred_at IS NOT NULL OR saved_at IS NOT NULL)
+                OFFSET 0
             )
     """
     return (await conn.execute(statement, {"ids": uuids(ids), "except_for": except_for})).rowcount

@@ -114,8 +114,13 @@ async def revive_blocked(conn: Connection, *, host: str, now: datetime) -> int:
     return len(changes.wakes)
 
 
-async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime, wakes: list[Wake] | None = None) -> list[UUID]:
-    """Retry URLs at once, with all their retries. Returns those that exist. `wakes` as in `write_changes`."""
+async def retry(
+    conn: Connection, *, ids: Sequence[UUID], now: datetime, wakes: list[Wake] | None = None, is_unread: bool = False
+) -> list[UUID]:
+    """Retry URLs at once, with all their retries. Returns those that exist. `wakes` as in `write_changes`.
+
+    `is_unread`: without validators, since the page is needed also if it has not changed.
+    """
     statement = f"""
         WITH given AS MATERIALIZED (
             SELECT url.*
@@ -124,10 +129,13 @@ async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime, wakes: 
                 SELECT shard, host_id, url_id, status FROM frontier_url WHERE {IS_GIVEN} FOR UPDATE
             ) AS url
         )
-        UPDATE frontier_url {_RETRIED} FROM given WHERE {IS_GIVEN}
+        UPDATE frontier_url {_RETRIED}, etag = CASE WHEN NOT %(is_unread)s THEN etag END,
+            last_modified = CASE WHEN NOT %(is_unread)s THEN last_modified END
+        FROM given WHERE {IS_GIVEN}
         RETURNING frontier_url.host_id, frontier_url.url_id, source_id, band, given.status::text
     """
-    cur = await conn.execute(statement, {**key_columns(sorted({url_key_of(one) for one in ids})), "now": now})
+    keys = key_columns(sorted({url_key_of(one) for one in ids}))
+    cur = await conn.execute(statement, {**keys, "now": now, "is_unread": is_unread})
     changes = UrlChanges()
     retried: set[UUID] = set()
     for host_id, url_id, source_id, band, letter in await cur.fetchall():

@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import groupby
 from uuid import UUID
 
-from headwater.db import Connection, fetch_column
+from headwater.db import Connection, fetch_column, fetch_value
 from headwater.errors import InvalidUrl
 from headwater.frontier.decide import CRAWLED, POISON, band_of, priority_of, trap
 from headwater.frontier.keys import Located, UrlKey, locate, shortened
@@ -200,7 +200,8 @@ async def _add(
 ) -> list[AddedRow]:
     """Insert new URLs, raise pending ones, revive dead ones that a feed lists again. Returns what is not simply known.
 
-    An article that is now submitted as a sitemap or a list of links is fetched again without its validators.
+    An article that is now submitted as a sitemap or a list of links is fetched again without its validators. A page
+    that a reader saved is public once an operator submits it.
     The arrays go through a CTE, so that the plan is the same however long they are: by the index, one URL at a time.
     """
     cur = conn.cursor(binary=True)
@@ -217,6 +218,7 @@ async def _add(
                 old.status = 'p' AND (given.priority > old.priority OR given.next_fetch_at < old.next_fetch_at)
                     AS is_raised,
                 old.status IN ('p', 'r', 'f') AND old.kind = 'a' AND given.kind <> 'a' AS is_more,
+                old.origin = 'v' AND given.origin = 'm' AS is_published,
                 old.status IN ('d', 'b') AND given.can_revive
                     AND coalesce(old.last_fetched_at, '-infinity') <= %(dead_before)s
                     AND old.last_error IS DISTINCT FROM %(poison)s AS is_revived,
@@ -230,7 +232,7 @@ async def _add(
                 can_revive, position, number
             )
             LEFT JOIN LATERAL (
-                SELECT status, kind, priority, next_fetch_at, last_fetched_at, last_error
+                SELECT status, kind, origin, priority, next_fetch_at, last_fetched_at, last_error
                 FROM frontier_url WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
                 LIMIT 1
             ) AS old ON true
@@ -261,13 +263,14 @@ async def _add(
                 next_fetch_at = least(frontier_url.next_fetch_at, looked.next_fetch_at),
                 status = CASE WHEN is_revived THEN 'p' ELSE frontier_url.status END,
                 kind = CASE WHEN is_more THEN looked.kind::"char" ELSE frontier_url.kind END,
+                origin = CASE WHEN is_published THEN 'm' ELSE frontier_url.origin END,
                 interval_s = CASE WHEN is_more THEN NULL ELSE interval_s END,
                 etag = CASE WHEN is_more THEN NULL ELSE etag END,
                 last_modified = CASE WHEN is_more THEN NULL ELSE last_modified END,
                 retry_count = CASE WHEN is_revived THEN 0 ELSE retry_count END,
                 failing_since = CASE WHEN is_revived THEN NULL ELSE failing_since END,
                 last_error = CASE WHEN is_revived THEN NULL ELSE last_error END
-            FROM looked WHERE (is_raised OR is_revived OR is_more)
+            FROM looked WHERE (is_raised OR is_revived OR is_more OR is_published)
                 AND frontier_url.shard = looked.shard AND frontier_url.host_id = looked.host_id
                 AND frontier_url.url_id = looked.url_id AND frontier_url.status = looked.status
             RETURNING CASE WHEN is_revived THEN 'revived' ELSE 'known' END AS result, looked.number,
@@ -283,6 +286,20 @@ async def _add(
     limits = {"dead_before": now - options.revive_after, "poison": POISON, "most": options.max_host_urls}
     await cur.execute(statement, {**batch_columns(batch), **limits, "now": now})
     return await cur.fetchall()
+
+
+async def find_target(conn: Connection, *, url: str, now: datetime) -> str:
+    """The URL that this one is known to redirect to, or itself. Raises InvalidUrl."""
+    statement = """
+        SELECT to_url FROM frontier_alias
+        WHERE shard = %(shard)s AND host_id = %(host_id)s AND url_id = %(url_id)s AND expires_at > %(now)s
+    """
+    for _ in range(MAX_HOPS):
+        to_url = await fetch_value(conn, statement, {**locate(url).key._asdict(), "now": now})
+        if to_url is None:
+            break
+        url = to_url
+    return url
 
 
 async def find_known(conn: Connection, *, urls: Sequence[str]) -> dict[str, PageKind | None]:

@@ -18,7 +18,7 @@ from headwater.types import PageKind
 STATUS_LETTER = {Status.PENDING: "p", Status.FETCHED: "f", Status.FAILED: "r", Status.DEAD: "d"}
 # b: dead because robots.txt disallows it; such URLs are queued again when that changes. g: while the host is leased
 STATUS_OF = {letter: status for status, letter in STATUS_LETTER.items()} | {"b": Status.DEAD, "g": Status.FETCHING}
-ORIGIN_LETTER = {Origin.FEED: "f", Origin.SITEMAP: "x", Origin.SPIDER: "s", Origin.MANUAL: "m"}
+ORIGIN_LETTER = {Origin.FEED: "f", Origin.SITEMAP: "x", Origin.SPIDER: "s", Origin.MANUAL: "m", Origin.SAVED: "v"}
 ORIGIN_OF = {letter: origin for origin, letter in ORIGIN_LETTER.items()}
 KIND_LETTER = {PageKind.ARTICLE: "a", PageKind.SITEMAP: "x", PageKind.LIST: "l"}
 KIND_OF = {letter: kind for kind, letter in KIND_LETTER.items()}

@@ -23,8 +23,8 @@ subscriptions.opml   your subscriptions, for import into another reader
 subscriptions.json   the same with all details; read_until: articles listed until then count as read
 sources.json         sources that you added
 custom_feeds.json    feeds that you suggested for all users, and the decisions
-articles.json        articles that you read (is_read), marked unread (is_read is false), starred (starred_at) or
-                     tagged (tags), or that a rule of yours hid (hidden_at)
+articles.json        articles that you read (is_read), marked unread (is_read is false), starred (starred_at),
+                     saved for later (saved_at) or tagged (tags), or that a rule of yours hid (hidden_at)
 views.json           your views: saved queries; addresses of their feeds are stored as digests only
 filters.json         filters that you saved on the pages of administrators
 rules.json           your rules and mutes, each with the last 200 articles that it acted on in 30 days (log)

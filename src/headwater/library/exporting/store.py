@@ -40,7 +40,7 @@ _SUGGESTIONS: Final = """
 """
 _MARKS: Final = """
     SELECT article_id AS id, url, coalesce(nullif(described.title, ''), nullif(articles.title, ''), url) AS title,
-        coalesce(described.published_at, articles.published_at) AS published_at, is_read, read_at, starred_at,
+        coalesce(described.published_at, articles.published_at) AS published_at, is_read, read_at, starred_at, saved_at,
         tags, hidden_at,
         (
             SELECT jsonb_object_agg(scheme, found)

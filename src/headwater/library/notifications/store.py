@@ -208,7 +208,11 @@ async def read_waiting(conn: Connection, *, target_id: UUID, most: int, shown: i
         WHERE EXISTS (
             SELECT FROM (SELECT source_id FROM article_sources WHERE article_id = waiting.id OFFSET 0) AS links
             JOIN subscriptions USING (source_id)
-        ) OR EXISTS (SELECT FROM marks WHERE article_id = waiting.id AND starred_at IS NOT NULL OFFSET 0)
+        ) OR EXISTS (
+            SELECT FROM marks
+            WHERE article_id = waiting.id AND coalesce(starred_at, saved_at) IS NOT NULL
+            OFFSET 0
+        )
         ORDER BY place
     """
     shown_ids = await fetch_column(conn, readable, {"ids": ids})

@@ -39,7 +39,7 @@ async def find_icon(conn: Connection, *, feed_id: UUID) -> StoredImage | None:
 
 
 async def find_lead(conn: Connection, *, article_id: UUID) -> StoredImage | None:
-    """The lead image of an article of the user's feeds, or a starred one."""
+    """The lead image of an article of the user's feeds, or a starred or saved one."""
     statement = """
         SELECT data, digest
         FROM images
@@ -47,7 +47,9 @@ async def find_lead(conn: Connection, *, article_id: UUID) -> StoredImage | None
             EXISTS (
                 SELECT FROM article_sources JOIN subscriptions USING (source_id) WHERE article_id = %(id)s
             )
-            OR EXISTS (SELECT FROM marks WHERE article_id = %(id)s AND starred_at IS NOT NULL)
+            OR EXISTS (
+                SELECT FROM marks WHERE article_id = %(id)s AND (starred_at IS NOT NULL OR saved_at IS NOT NULL)
+            )
         )
     """
     return await fetch_one(conn, StoredImage, statement, {"id": article_id})

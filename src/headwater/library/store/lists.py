@@ -11,7 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_one, fetch_value
-from headwater.library.types import ArticleFull, ArticleLine, ArticlesQuery
+from headwater.library.types import ArticleFull, ArticleLine, ArticlesQuery, Shelf
 from headwater.types import ArticleId
 
 # How many of the newest articles of all sources are read for each line, before every feed is read.
@@ -70,6 +70,7 @@ NEWEST_ARTICLES: Final = """
     CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = newest.article_id OFFSET 0) AS articles
     LEFT JOIN LATERAL (SELECT * FROM marks WHERE marks.article_id = newest.article_id OFFSET 0) AS marks ON true
 """
+IS_KEPT: Final = "starred_at IS NOT NULL AS is_starred, saved_at IS NOT NULL AS is_saved"
 TITLE: Final = "coalesce(nullif(described.title, ''), nullif(articles.title, ''), articles.url) AS title"
 DESCRIBED: Final = f"""
     {TITLE},
@@ -102,10 +103,9 @@ _WALKED: Final = f"""
 """
 
 
-_STARRED: Final = f"""
-    SELECT articles.id, number, url, {DESCRIBED}, marks.starred_at AS listed_at,
-        coalesce(feed.name, '') AS feed_name, {IS_READ}, true AS is_starred, marks.tags, feed.id AS feed_id,
-        {READING_TIME}
+# An article that the user starred or saved, whether or not a feed of theirs lists it.
+_CHOSEN_LINE: Final = f"""
+    coalesce(feed.name, '') AS feed_name, {IS_READ}, {IS_KEPT}, marks.tags, feed.id AS feed_id, {READING_TIME}
     FROM marks
     LEFT JOIN LATERAL (
         SELECT subscriptions.id, subscriptions.name
@@ -116,11 +116,18 @@ _STARRED: Final = f"""
     {CONTENT_OF_WANTED}
     JOIN articles ON articles.id = marks.article_id
     LEFT JOIN LATERAL article_for_user(marks.article_id) AS described ON true
-    WHERE starred_at IS NOT NULL
-        AND ((%(feed)s::uuid IS NULL AND %(category)s::text IS NULL) OR EXISTS (
-            SELECT FROM article_sources JOIN subscriptions USING (source_id)
-            WHERE article_sources.article_id = marks.article_id AND {IN_FEED}
-        ))
+    WHERE ((%(feed)s::uuid IS NULL AND %(category)s::text IS NULL) OR EXISTS (
+        SELECT FROM article_sources JOIN subscriptions USING (source_id)
+        WHERE article_sources.article_id = marks.article_id AND {IN_FEED}
+    ))
+"""
+_STARRED: Final = f"""
+    SELECT articles.id, number, url, {DESCRIBED}, marks.starred_at AS listed_at, {_CHOSEN_LINE}
+        AND starred_at IS NOT NULL
+"""
+_SAVED: Final = f"""
+    SELECT articles.id, number, url, {DESCRIBED}, marks.saved_at AS listed_at, {_CHOSEN_LINE}
+        AND saved_at IS NOT NULL
 """
 
 
@@ -233,7 +240,7 @@ async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list
             ) AS listed
             WHERE rank <= %(limit)s
         ), {_NEWEST}
-        SELECT {_LINE}, {IS_READ}, starred_at IS NOT NULL AS is_starred
+        SELECT {_LINE}, {IS_READ}, {IS_KEPT}
         {_FROM_NEWEST}
     """
     # prepare=False: a generic plan is four times as slow with a million articles
@@ -283,7 +290,7 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
             WHERE NOT is_read AND listed_at <= feed.read_until AND {BEFORE}
                 AND (hidden_at IS NULL OR %(with_hidden)s::boolean)
         ), {_NEWEST}
-        SELECT {_LINE}, false AS is_read, starred_at IS NOT NULL AS is_starred
+        SELECT {_LINE}, false AS is_read, {IS_KEPT}
         {_FROM_NEWEST}
     """
     # prepare=False: a generic plan is four times as slow with a million articles
@@ -332,7 +339,7 @@ async def _list_oldest_places(conn: Connection, *, query: ArticlesQuery, is_unre
             SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
             FROM listed ORDER BY listed_at, article_id, name LIMIT %(limit)s
         )
-        SELECT {_LINE}, {IS_READ}, starred_at IS NOT NULL AS is_starred
+        SELECT {_LINE}, {IS_READ}, {IS_KEPT}
         {NEWEST_ARTICLES} ORDER BY newest.listed_at, newest.article_id
     """
     # prepare=False: as the others
@@ -354,6 +361,11 @@ async def has_articles(conn: Connection) -> bool:
     return await fetch_value(conn, statement)
 
 
+async def list_chosen(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    """Starred or saved articles, as the list of the query says."""
+    return await (list_saved if query.shelf is Shelf.LATER else list_starred)(conn, query=query)
+
+
 async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
     """Starred articles, the latest star first, including those of feeds without a subscription."""
     if query.is_oldest_first:
@@ -373,9 +385,34 @@ async def _list_starred_oldest(conn: Connection, *, query: ArticlesQuery) -> lis
     return await fetch_all(conn, ArticleLine, statement, page_values(query))
 
 
+async def list_saved(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    """Articles that were saved for later, the latest first, or the oldest, as the query says."""
+    if query.is_oldest_first:
+        return await _list_saved_oldest(conn, query=query)
+    statement = f"""
+        {_SAVED} AND (saved_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+        ORDER BY saved_at DESC, article_id DESC LIMIT %(limit)s
+    """
+    return await fetch_all(conn, ArticleLine, statement, page_values(query))
+
+
+async def _list_saved_oldest(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    statement = f"""
+        {_SAVED} AND (saved_at, article_id) > (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+        ORDER BY saved_at, article_id LIMIT %(limit)s
+    """
+    return await fetch_all(conn, ArticleLine, statement, page_values(query))
+
+
+async def find_saved(conn: Connection, *, article_id: ArticleId) -> ArticleLine | None:
+    """An article in Read later."""
+    statement = f"{_SAVED} AND article_id = %(article_id)s"
+    return await fetch_one(conn, ArticleLine, statement, {"feed": None, "category": None, "article_id": article_id})
+
+
 async def find_article(conn: Connection, *, article_id: ArticleId, prefers_feed: bool = False) -> ArticleFull | None:
-    """An article of the user's feeds, or a starred one; with the text of its page or that of the feed, where there is
-    one."""
+    """An article of the user's feeds, or a starred or saved one; with the text of its page or that of the feed, where
+    there is one."""
     statement = """
         SELECT articles.id, number, articles.url,
             coalesce(nullif(described.title, ''), nullif(articles.title, ''), content.title, articles.url)
@@ -386,8 +423,9 @@ async def find_article(conn: Connection, *, article_id: ArticleId, prefers_feed:
             coalesce(mine.listed_at, articles.listed_at) AS listed_at,
             content.language, content.word_count, coalesce(mine.names, '{}') AS feeds,
             coalesce(mine.ids, '{}') AS feed_ids,
-            coalesce(marks.is_read, mine.is_read, false) AS is_read, starred_at IS NOT NULL AS is_starred,
-            coalesce(marks.tags, '{}') AS tags, marks.hidden_at, marks.starred_at
+            coalesce(marks.is_read, mine.is_read, false) AS is_read,
+            starred_at IS NOT NULL AS is_starred, saved_at IS NOT NULL AS is_saved,
+            coalesce(marks.tags, '{}') AS tags, marks.hidden_at, marks.starred_at, marks.saved_at
         FROM articles
         LEFT JOIN content ON content.article_id = articles.id
         LEFT JOIN content AS original ON original.article_id = content.duplicate_of
@@ -409,6 +447,6 @@ async def find_article(conn: Connection, *, article_id: ArticleId, prefers_feed:
             SELECT CASE WHEN %(prefers_feed)s THEN coalesce(feed, page) ELSE coalesce(page, feed) END AS html,
                 page IS NOT NULL AND (feed IS NULL OR NOT %(prefers_feed)s) AS is_extracted
         ) AS texts
-        WHERE articles.id = %(id)s AND (mine.names IS NOT NULL OR starred_at IS NOT NULL)
+        WHERE articles.id = %(id)s AND (mine.names IS NOT NULL OR coalesce(starred_at, saved_at) IS NOT NULL)
     """
     return await fetch_one(conn, ArticleFull, statement, {"id": article_id, "prefers_feed": prefers_feed})

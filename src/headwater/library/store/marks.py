@@ -15,31 +15,90 @@ from headwater.types import ArticleId, PageCursor, UserId
 
 async def mark(
     conn: Connection, *, user_id: UserId, article_id: ArticleId, now: datetime, is_read: bool | None = None,
-    is_starred: bool | None = None,
+    is_starred: bool | None = None, is_saved: bool | None = None,
 ) -> None:  # fmt: skip
-    """Set read or starred; None keeps it. A star keeps what feeds of other sites say of the article."""
+    """Set read, starred or saved for later; None keeps it. A star, and saving, keeps what feeds of other sites say of
+    the article. Removing it from Read later can be undone for a day."""
     statement = """
         INSERT INTO marks (
-            user_id, article_id, is_read, read_at, starred_at, title, author, summary, content, published_at
+            user_id, article_id, is_read, read_at, starred_at, saved_at, title, author, summary, content, published_at
         )
         SELECT %(user_id)s, %(article_id)s, %(is_read)s, CASE WHEN %(is_read)s THEN %(now)s::timestamptz END,
-            CASE WHEN %(is_starred)s THEN %(now)s::timestamptz END, described.title, described.author,
+            CASE WHEN %(is_starred)s THEN %(now)s::timestamptz END,
+            CASE WHEN %(is_saved)s THEN %(now)s::timestamptz END, described.title, described.author,
             described.summary, described.content, described.published_at
-        FROM (SELECT) AS nothing LEFT JOIN LATERAL article_for_user(%(article_id)s) AS described ON %(is_starred)s
+        FROM (SELECT) AS nothing LEFT JOIN LATERAL article_for_user(%(article_id)s) AS described ON %(keeps)s
         ON CONFLICT (user_id, article_id) DO UPDATE SET is_read = coalesce(excluded.is_read, marks.is_read),
             read_at = CASE WHEN %(is_read)s IS NULL THEN marks.read_at ELSE excluded.read_at END,
             starred_at = CASE
                 WHEN %(is_starred)s IS NULL THEN marks.starred_at
                 WHEN %(is_starred)s THEN coalesce(marks.starred_at, excluded.starred_at)
             END,
-            title = CASE WHEN %(is_starred)s IS NULL THEN marks.title ELSE excluded.title END,
-            author = CASE WHEN %(is_starred)s IS NULL THEN marks.author ELSE excluded.author END,
-            summary = CASE WHEN %(is_starred)s IS NULL THEN marks.summary ELSE excluded.summary END,
-            content = CASE WHEN %(is_starred)s IS NULL THEN marks.content ELSE excluded.content END,
-            published_at = CASE WHEN %(is_starred)s IS NULL THEN marks.published_at ELSE excluded.published_at END
+            saved_at = CASE
+                WHEN %(is_saved)s IS NULL THEN marks.saved_at
+                WHEN %(is_saved)s THEN coalesce(marks.saved_at, excluded.saved_at)
+            END,
+            unsaved_at = CASE
+                WHEN %(is_saved)s IS NULL THEN marks.unsaved_at
+                WHEN NOT %(is_saved)s AND marks.saved_at IS NOT NULL THEN %(now)s::timestamptz
+            END,
+            title = CASE WHEN %(keeps)s THEN excluded.title ELSE marks.title END,
+            author = CASE WHEN %(keeps)s THEN excluded.author ELSE marks.author END,
+            summary = CASE WHEN %(keeps)s THEN excluded.summary ELSE marks.summary END,
+            content = CASE WHEN %(keeps)s THEN excluded.content ELSE marks.content END,
+            published_at = CASE WHEN %(keeps)s THEN excluded.published_at ELSE marks.published_at END
     """
     values = {"user_id": user_id, "article_id": article_id, "is_read": is_read, "is_starred": is_starred, "now": now}
-    await conn.execute(statement, values)
+    keeps = bool(is_starred or is_saved)
+    await conn.execute(statement, {**values, "is_saved": is_saved, "keeps": keeps})
+
+
+async def restore_saved(conn: Connection, *, article_id: ArticleId, since: datetime, now: datetime) -> bool:
+    """Put an article back into Read later that was removed since then. False: it was not."""
+    statement = """
+        UPDATE marks SET saved_at = %(now)s, unsaved_at = NULL
+        WHERE article_id = %(article_id)s AND unsaved_at >= %(since)s RETURNING true
+    """
+    return bool(await fetch_value(conn, statement, {"article_id": article_id, "since": since, "now": now}))
+
+
+async def count_saved(conn: Connection) -> int:
+    return await fetch_value(conn, "SELECT count(*) FROM marks WHERE saved_at IS NOT NULL") or 0
+
+
+async def is_saved(conn: Connection, *, article_id: ArticleId) -> bool:
+    statement = "SELECT EXISTS (SELECT FROM marks WHERE article_id = %(article_id)s AND saved_at IS NOT NULL)"
+    return bool(await fetch_value(conn, statement, {"article_id": article_id}))
+
+
+async def move_saved(conn: Connection, *, from_id: ArticleId, to_id: ArticleId) -> None:
+    """What users saved as one article is another, to which its page redirects. Needs all users' rows."""
+    statement = """
+        WITH moved AS (
+            DELETE FROM marks WHERE article_id = %(from_id)s
+            RETURNING user_id, is_read, read_at, starred_at, saved_at, unsaved_at, tags
+        )
+        INSERT INTO marks (user_id, article_id, is_read, read_at, starred_at, saved_at, unsaved_at, tags)
+        SELECT user_id, %(to_id)s, is_read, read_at, starred_at, saved_at, unsaved_at, tags FROM moved ORDER BY user_id
+        ON CONFLICT (user_id, article_id) DO UPDATE
+        SET starred_at = coalesce(marks.starred_at, excluded.starred_at),
+            saved_at = coalesce(marks.saved_at, excluded.saved_at),
+            unsaved_at = coalesce(marks.unsaved_at, excluded.unsaved_at),
+            tags = CASE WHEN marks.tags = '{}' THEN excluded.tags ELSE marks.tags END
+    """
+    await conn.execute(statement, {"from_id": from_id, "to_id": to_id})
+
+
+async def forget_unsaved(conn: Connection, *, before: datetime, limit: int) -> list[ArticleId]:
+    """Articles that users removed from Read later before then: it can no longer be undone."""
+    statement = """
+        UPDATE marks SET unsaved_at = NULL
+        WHERE (user_id, article_id) IN (
+            SELECT user_id, article_id FROM marks WHERE unsaved_at < %(before)s ORDER BY unsaved_at LIMIT %(limit)s
+        )
+        RETURNING article_id
+    """
+    return list(dict.fromkeys(await fetch_column(conn, statement, {"before": before, "limit": limit})))
 
 
 async def mark_some(
@@ -163,16 +222,16 @@ async def mark_above_read(
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> tuple[int, list[ArticleId]]:
-    """Delete marks of a removed user. Returns how many were deleted, and which articles were starred."""
+    """Delete marks of a removed user. Returns how many were deleted, and which articles were starred or saved."""
     statement = """
         DELETE FROM marks
         WHERE user_id = %(user_id)s
             AND article_id = ANY(ARRAY(SELECT article_id FROM marks WHERE user_id = %(user_id)s LIMIT %(limit)s))
-        RETURNING article_id, starred_at IS NOT NULL
+        RETURNING article_id, coalesce(starred_at, saved_at, unsaved_at) IS NOT NULL
     """
     cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})
     rows = await cur.fetchall()
-    return len(rows), [ArticleId(article_id) for article_id, is_starred in rows if is_starred]
+    return len(rows), [ArticleId(article_id) for article_id, is_kept in rows if is_kept]
 
 
 async def apply_rules(conn: Connection, *, changes: Sequence[MarkChange], most_tags: int, now: datetime) -> None:

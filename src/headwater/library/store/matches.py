@@ -13,6 +13,7 @@ from headwater.library.store.lists import (
     CONTENT_OF_WANTED,
     DESCRIBED,
     IN_FEED,
+    IS_KEPT,
     IS_READ,
     NEWEST_ARTICLES,
     READING_TIME,
@@ -174,7 +175,7 @@ async def list_among(
             ORDER BY listed_at DESC, article_id DESC LIMIT %(limit)s
         )
         SELECT articles.id, number, url, {DESCRIBED}, newest.listed_at, newest.name AS feed_name, {IS_READ},
-            starred_at IS NOT NULL AS is_starred, coalesce(marks.tags, '{{}}') AS tags, newest.feed_id, {READING_TIME}
+            {IS_KEPT}, coalesce(marks.tags, '{{}}') AS tags, newest.feed_id, {READING_TIME}
         {NEWEST_ARTICLES}
         CROSS JOIN LATERAL (SELECT newest.article_id AS id) AS wanted
         {CONTENT_OF_WANTED}

@@ -28,7 +28,7 @@ class _PlacedMember:
     story_id: UUID
     id: ArticleId
     feed_name: str
-    listed_at: datetime | None  # None: of no feed, and starred
+    listed_at: datetime | None  # None: of no feed, and starred or saved
     place_at: datetime | None
     is_read: bool
 
@@ -62,7 +62,7 @@ async def list_members(
     story of which the user can see one article only. Of a large story, the newest `MEMBERS_MAX`. Hidden articles are
     left out, except those given.
 
-    `query`: the list in which they have a position. None: starred articles are returned, too.
+    `query`: the list in which they have a position. None: starred and saved articles are returned, too.
     """
     if not told:
         return []
@@ -97,7 +97,8 @@ async def _list_placed(
             ORDER BY article_id DESC LIMIT 500
         ) AS member
         LEFT JOIN LATERAL (
-            SELECT is_read, starred_at, hidden_at FROM marks WHERE marks.article_id = member.article_id OFFSET 0
+            SELECT is_read, coalesce(starred_at, saved_at) AS kept_at, hidden_at
+            FROM marks WHERE marks.article_id = member.article_id OFFSET 0
         ) AS marks ON true
         CROSS JOIN LATERAL (
             SELECT count(*) AS times, max(listed_at) AS listed_at, bool_and(listed_at <= read_until) AS is_read,
@@ -111,7 +112,7 @@ async def _list_placed(
             ) AS listed
             JOIN subscriptions USING (source_id)
         ) AS mine
-        WHERE (mine.times > 0 OR starred_at IS NOT NULL)
+        WHERE (mine.times > 0 OR kept_at IS NOT NULL)
             AND (hidden_at IS NULL OR member.article_id = ANY(%(told)s::uuid[]))
     """
     windows = _windows(told)

@@ -26,7 +26,7 @@ async def feed_icon(call: Call, feed_id: FromPath[UUID], v: FromQuery[str] = "")
 
 @get("/images/articles/{article_id:uuid}")
 async def lead_image(call: Call, article_id: FromPath[UUID], v: FromQuery[str] = "") -> Response[bytes]:
-    """The lead image of an article of the user's feeds, or a starred one. Raises NotFound."""
+    """The lead image of an article of the user's feeds, or a starred or saved one. Raises NotFound."""
     async with call.as_user() as conn:
         found = await images.find_lead(conn, article_id=article_id)
     return _send(call.request, found, v)

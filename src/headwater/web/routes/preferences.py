@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from litestar import get, post
+from litestar.di import NamedDependency
 from litestar.params import FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
 
@@ -83,23 +84,30 @@ SECTIONS = (("Appearance", LOOKS), ("Lists", LISTS), ("Reading", READING))
 
 
 @get("/settings")
-async def preferences(call: Call, saved: FromQuery[str] = "") -> Template:
-    return _page(call, notice="Settings saved." if saved else "")
+async def preferences(call: Call, site: NamedDependency[str], saved: FromQuery[str] = "") -> Template:
+    return _page(call, site, notice="Settings saved." if saved else "")
 
 
 @post("/settings", status_code=303)
-async def save_preferences(call: Call, data: URLEncodedBody[dict[str, str]]) -> Redirect | Template:
+async def save_preferences(
+    call: Call, data: URLEncodedBody[dict[str, str]], site: NamedDependency[str]
+) -> Redirect | Template:
     try:
         chosen = check_preferences(data)
     except Invalid as error:
-        return _page(call, error=str(error), status_code=400)
+        return _page(call, site, error=str(error), status_code=400)
     async with call.as_user() as conn:
         await store.save(conn, user_id=call.user.id, preferences=chosen)
     return Redirect("/settings?saved=yes", status_code=303)
 
 
-def _page(call: CallContext, *, notice: str = "", error: str = "", status_code: int = 200) -> Template:
+def bookmarklet(site: str) -> str:
+    """The address of a bookmark that opens the page on which the current page is saved for later."""
+    return f"javascript:void(open('{site}/later?url='+encodeURIComponent(location.href)))"
+
+
+def _page(call: CallContext, site: str, *, notice: str = "", error: str = "", status_code: int = 200) -> Template:
     return call.page(
         "account/settings.html", sections=SECTIONS, zones=zone_names(), chosen=call.preferences, notice=notice,
-        error=error, status_code=status_code,
+        error=error, status_code=status_code, bookmarklet=bookmarklet(site),
     )  # fmt: skip

@@ -24,6 +24,8 @@ from headwater.library import browse
 from headwater.library.counts import count_in_time, list_counts_in_time
 from headwater.library.decide import nest_feeds
 from headwater.library.marking import mark_list_read
+from headwater.library.saved.operate import explain_missing
+from headwater.library.saved.types import MissingText
 from headwater.library.store import images, lists, marks, stories, subscriptions, suggestions, tags, undo, unread
 from headwater.library.store.enclosures import find_enclosures
 from headwater.library.types import (
@@ -54,7 +56,7 @@ NOBODY = UUID(int=0)
 IN_ARTICLE = "article-"  # ids of the buttons there begin with it: the list beside has the same
 FEEDS_AT_ONCE = 100
 BACK = re.compile(r"/read(\?[!-~]*)?")  # no other page
-SHELVES = {Shelf.UNREAD: "Unread", Shelf.ALL: "All articles", Shelf.STARRED: "Starred"}
+SHELVES = {Shelf.UNREAD: "Unread", Shelf.ALL: "All articles", Shelf.STARRED: "Starred", Shelf.LATER: "Read later"}
 SUGGESTED = {
     "source": suggestions.find_names, "category": suggestions.find_categories, "tag": suggestions.find_tags,
 }  # fmt: skip
@@ -63,6 +65,7 @@ ACTIONS = {
     "unread": {"is_read": False},
     "star": {"is_starred": True},
     "unstar": {"is_starred": False},
+    "unsave": {"is_saved": False},
 }
 
 
@@ -112,7 +115,7 @@ def read_query(
 ) -> ArticlesQuery:  # fmt: skip
     """The list, filters and cursor. Raises Invalid."""
     if shelf not in set(Shelf):
-        raise Invalid("Unknown list. Use unread, all or starred.")
+        raise Invalid("Unknown list. Use unread, all, starred or later.")
     chosen = parse_id(feed)
     if feed and chosen is None:
         raise Invalid("Feed not found.")
@@ -125,7 +128,11 @@ QUERY = {"wanted": Provide(read_query, sync_to_thread=False)}
 
 @get("/read", dependencies=QUERY)
 async def read(
-    call: Call, wanted: NamedDependency[ArticlesQuery], view: FromQuery[str] = "", marked: FromQuery[str] = ""
+    call: Call,
+    wanted: NamedDependency[ArticlesQuery],
+    view: FromQuery[str] = "",
+    marked: FromQuery[str] = "",
+    saved: FromQuery[str] = "",
 ) -> Template:
     """A page of a list or view; through htmx only the lines after a cursor. Raises Invalid, NotFound."""
     is_part, is_grouped = call.is_htmx and wanted.after is not None, call.preferences.groups_stories
@@ -140,8 +147,8 @@ async def read(
         "read/lines.html" if is_part else "read/page.html", status_code=400 if opened.box.misread else 200,
         lines=found.lines, box=opened.box, next=encode_cursor(*found.then) if found.then else "",
         params=_params(opened.query, opened.view_id, opened.box.text), filters=FILTERS, is_grouped=is_grouped,
-        view=opened.view_id, marked=undone, shown_at=encode_cursor(call.now, NOBODY), **_shown(opened.query),
-        **sidebar, **pictures,
+        view=opened.view_id, marked=undone, saved=saved, shown_at=encode_cursor(call.now, NOBODY),
+        **_shown(opened.query), **sidebar, **pictures,
     )  # fmt: skip
 
 
@@ -208,12 +215,13 @@ async def article(
         feed_icons = await images.find_icon_digests(conn, feed_ids=found.feed_ids)
         box, view_id = read_box(call.request.query_params), parse_id(view)
         back = await _list_name(conn, wanted, box.text, view_id)
+    missing = None if found.html or not found.is_saved else await explain(call, found.url)
     shown = list(by_scheme(given))
     is_part = call.request.headers.get("hx-target") == "pane"
     return call.page(
         "read/article_part.html" if is_part else "read/article.html", article=found, labels=shown, others=others,
         files=files, feed_icons=feed_icons, is_counted=counted, tag_names=names, back=back,
-        params=_params(wanted, view_id, box.text), is_part=is_part,
+        params=_params(wanted, view_id, box.text), is_part=is_part, missing=missing,
     )  # fmt: skip
 
 
@@ -226,9 +234,10 @@ async def beside(
         found = await require_article(conn, ArticleId(article_id))
         opened = await open_list(conn, call, wanted, view)
         query = opened.query
-        place = found.starred_at if query.shelf is Shelf.STARRED and found.starred_at else found.listed_at
+        chosen_at = {Shelf.STARRED: found.starred_at, Shelf.LATER: found.saved_at}.get(query.shelf)
         before, then = await browse.find_beside(
-            conn, query=query, tree=opened.tree, place=PageCursor(place, found.id), now=call.now,
+            conn, query=query, tree=opened.tree,
+            place=PageCursor(chosen_at or found.listed_at, found.id), now=call.now,
             groups_stories=call.preferences.groups_stories,
         )  # fmt: skip
     params = _params(query, opened.view_id, opened.box.text)
@@ -286,7 +295,7 @@ async def unread_story(call: Call, article_id: FromPath[UUID], data: URLEncodedB
 
 @post("/articles/{article_id:uuid}/{action:str}", status_code=200)
 async def mark(call: Call, article_id: FromPath[UUID], action: FromPath[str]) -> Template | Redirect:
-    """Mark as read or unread, star or unstar; responds with the buttons. Raises NotFound."""
+    """Mark as read or unread, star or unstar, remove from Read later; responds with the buttons. Raises NotFound."""
     if action not in ACTIONS:
         raise NotFound("Unknown action.")
     chosen = ArticleId(article_id)
@@ -296,12 +305,9 @@ async def mark(call: Call, article_id: FromPath[UUID], action: FromPath[str]) ->
         if action == "star":
             await record(conn, call, chosen, ReaderAction.STAR)
         found = await lists.find_article(conn, article_id=chosen)
-    if found is None:  # unstarred, and its feed is no longer followed
-        return Template("read/gone.html")
-    if not call.is_htmx:
-        return Redirect(f"/articles/{article_id}", status_code=303)
-    is_in_article = call.request.headers.get("hx-target", "").startswith(IN_ARTICLE)
-    return call.page("read/buttons.html", line=found, place=IN_ARTICLE if is_in_article else "")
+    if found is None:  # unstarred or removed, and its feed is not followed
+        return call.page("read/gone.html", article_id=chosen, is_unsaved=action == "unsave")
+    return buttons_of(call, found)
 
 
 @post("/read/all", status_code=303)
@@ -413,6 +419,20 @@ async def _pictures(
     has_leads = call.preferences.density is Density.CARDS
     leads = await images.find_lead_digests(conn, article_ids=[line.id for line in lines]) if has_leads else {}
     return {"feed_icons": await images.find_icon_digests(conn, feed_ids=feeds), "leads": leads}
+
+
+def buttons_of(call: CallContext, article: ArticleFull) -> Template | Redirect:
+    """The buttons of an article, after one of them was pressed."""
+    if not call.is_htmx:
+        return Redirect(f"/articles/{article.id}", status_code=303)
+    is_in_article = call.request.headers.get("hx-target", "").startswith(IN_ARTICLE)
+    return call.page("read/buttons.html", line=article, place=IN_ARTICLE if is_in_article else "")
+
+
+async def explain(call: CallContext, url: str) -> MissingText:
+    """Why a saved page has no text."""
+    async with call.database.transaction() as conn:
+        return await explain_missing(conn, url, call.now)
 
 
 async def require_article(conn: Connection, article_id: ArticleId, *, prefers_feed: bool = False) -> ArticleFull:

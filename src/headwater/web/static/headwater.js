@@ -61,7 +61,7 @@ document.addEventListener("htmx:beforeSend", (event) => {
 });
 
 // Keyboard shortcuts: j and k select a line, other keys click the button or link with that data-key.
-const PLACES = { a: "/read?shelf=all", u: "/read?shelf=unread", s: "/read?shelf=starred", f: "/dashboard" };
+const PLACES = { a: "/read?shelf=all", u: "/read?shelf=unread", s: "/read?shelf=starred", l: "/read?shelf=later", f: "/dashboard" };
 const REPEATED = new Set(["j", "k", "n", "p"]);
 let prefixUntil = 0; // until when the second key after g is accepted
 let selectWhenLoaded = false; // j was pressed on the last line while more are loading

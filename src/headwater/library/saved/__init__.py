@@ -1,0 +1,1 @@
+"""Articles and pages that a reader saves for later."""
