@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
+from html import unescape
 from typing import LiteralString
 from uuid import UUID
 
@@ -35,7 +36,7 @@ from tests.clock import MovableClock
 from tests.extraction.pages import PARAGRAPHS, a_page
 from tests.fetching.claims import OPTIONS
 from tests.site import Site, a_site
-from tests.web.visitor import Person, a_person
+from tests.web.visitor import PASSWORD, Person, a_person
 
 pytestmark = pytest.mark.database
 
@@ -171,6 +172,8 @@ async def test_a_saved_page_follows_its_redirects(desk: Desk) -> None:
     assert first == second
     assert PARAGRAPHS[0] in (await desk.ada.open(f"/articles/{first}")).text
     assert await desk.count("articles") == await desk.count("article_urls") == 1
+    async with desk.database.as_system() as conn:
+        assert await find_visible(conn, [first], desk.clock()) == []
     await desk.ada.submit("/later", url=desk.site.url("short.example/a"))
     assert await desk.saved(desk.ada) == [first]
 
@@ -272,6 +275,31 @@ async def test_apps_share_the_address_in_the_text(desk: Desk) -> None:
     asked = await desk.ada.open("/later", params={"text": "An essay: https://essay.example/otters."})
 
     assert 'value="https://essay.example/otters"' in asked.text
+
+
+async def test_what_is_shared_with_a_reader_who_is_logged_out_is_asked_after_the_login(desk: Desk) -> None:
+    shared = "/later?url=https%3A%2F%2Fessay.example%2Fotters%3Fa%3D1%26b&title=Otters+%26c"
+    await desk.ada.submit("/auth/logout")
+
+    login = (await desk.ada.open(shared)).headers["location"]
+    form = (await desk.ada.open(login)).text
+    back = unescape(re.findall(r'name="back" value="([^"]*)"', form)[0])
+    came = await desk.ada.submit("/auth/login", email="ada@example.com", password=PASSWORD, back=back)
+
+    assert came.headers["location"] == shared
+    assert 'value="https://essay.example/otters?a=1&amp;b"' in (await desk.ada.open(shared)).text
+
+
+@pytest.mark.parametrize(
+    "back",
+    ["//evil.example/later?a", "https://evil.example", "/later", "/later?a\r\nb", "/later/../x?a", "/admin?a", "ä"],
+)
+async def test_a_login_leads_to_nothing_else_that_a_link_names(desk: Desk, back: str) -> None:
+    await desk.ada.submit("/auth/logout")
+    await desk.ada.open("/auth/login")
+    came = await desk.ada.submit("/auth/login", email="ada@example.com", password=PASSWORD, back=back)
+
+    assert (came.status_code, came.headers["location"]) == (303, "/dashboard")
 
 
 async def test_quotas_are_explained(database: Database, clock: MovableClock) -> None:

@@ -1,9 +1,11 @@
 """Maps errors to responses: the table of status codes, the error page and the JSON problem (RFC 9457)."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from litestar import MediaType, Response
 from litestar.exceptions import HTTPException, ValidationException
@@ -26,6 +28,7 @@ DOCUMENTATION = f"{API}/docs"
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 5
 LOGIN = "/auth/login"
+AFTER_LOGIN = re.compile(r"/later\?[!-~]{1,8000}")  # what apps and bookmarks open: no other page, nor site
 STATUSES: dict[type[HeadwaterError], int] = {
     kinds.Invalid: 400, kinds.NotLoggedIn: 401, kinds.Forbidden: 403, kinds.NotFound: 404, kinds.Conflict: 409,
     kinds.TooManyAttempts: 429, kinds.Unavailable: 503,
@@ -183,10 +186,16 @@ def retry_header(error: HeadwaterError) -> dict[str, str]:
             return {}
 
 
+def _login_url(request: AnyRequest) -> str:
+    """Where to log in. What an app or a bookmark shared is not lost by it."""
+    back = f"{request.scope['path']}?{request.scope['query_string'].decode('latin-1')}"
+    return f"{LOGIN}?{urlencode({'back': back})}" if AFTER_LOGIN.fullmatch(back) else LOGIN
+
+
 def respond_to_error(request: AnyRequest, error: HeadwaterError) -> AnyResponse:
     status = status_of(error)
     if isinstance(error, kinds.NotLoggedIn) and is_page_request(request):
-        return Redirect(LOGIN, status_code=303)
+        return Redirect(_login_url(request), status_code=303)
     if isinstance(error, kinds.NotLoggedIn) and not is_api_request(request):
         return respond(request, status, str(error), headers={"Location": LOGIN})
     if isinstance(error, kinds.QueryTimedOut):

@@ -16,7 +16,7 @@ from headwater.accounts.openid import OpenId, OpenIdAttempt
 from headwater.accounts.preferences import store as preferences
 from headwater.accounts.preferences.types import StartPage
 from headwater.accounts.store import sessions, users
-from headwater.asgi.errors import LOGIN, retry_header, status_of
+from headwater.asgi.errors import AFTER_LOGIN, LOGIN, retry_header, status_of
 from headwater.asgi.handlers import AnyRequest, Call, CallContext
 from headwater.asgi.session import PUBLIC, is_secure, session_cookies, visitor_of
 from headwater.errors import HeadwaterError, Invalid, IssuerUnavailable, NotFound, NotLoggedIn
@@ -37,6 +37,7 @@ class AuthForm:
     privacy: str = ""
     setup_code: str = ""
     token: str = ""
+    back: str = ""
 
 
 @get("/", role=PUBLIC)
@@ -76,15 +77,16 @@ async def _first_account(call: CallContext, access: Access) -> dict[str, bool]:
 
 
 @get("/auth/login", role=PUBLIC)
-async def login_page(call: Call, deleted: FromQuery[str] = "") -> Template | Redirect:
-    """The login form; without any account, the form for the first. `deleted`: an account was deleted just now."""
+async def login_page(call: Call, deleted: FromQuery[str] = "", back: FromQuery[str] = "") -> Template | Redirect:
+    """The login form; without any account, the form for the first. `deleted`: an account was deleted just now; `back`:
+    what is opened after the login."""
     if call.user:
-        return Redirect(await _start_page(call, call.user.id), status_code=303)
+        return Redirect(await _next_page(call, call.user.id, back), status_code=303)
     notice = "Your account and your data are deleted." if deleted else ""
     async with call.database.as_system() as conn:
         if not deleted and not await users.has_any(conn):
             return Redirect("/auth/register", status_code=303)
-    return Template("auth/login.html", context={"form": AuthForm(), "notice": notice})
+    return Template("auth/login.html", context={"form": AuthForm(back=back), "notice": notice})
 
 
 @post("/auth/login", role=PUBLIC, status_code=200)
@@ -93,7 +95,7 @@ async def log_in(call: Call, data: URLEncodedBody[AuthForm], access: NamedDepend
         came = await access.log_in(data.email, data.password, visitor_of(call.request))
     except HeadwaterError as error:
         return _form_with_error("auth/login.html", data, error)
-    return await _logged_in(call, came)
+    return await _logged_in(call, came, data.back)
 
 
 @post("/auth/logout", role=PUBLIC, status_code=303)
@@ -204,11 +206,16 @@ def _form_with_error(template: str, form: AuthForm, error: HeadwaterError, **con
     return Template(template, context=context, status_code=status, headers=retry_header(error))
 
 
-async def _logged_in(call: CallContext, came: LoggedIn | AwaitsConfirmation) -> Template | Redirect:
+async def _logged_in(call: CallContext, came: LoggedIn | AwaitsConfirmation, back: str = "") -> Template | Redirect:
     if isinstance(came, AwaitsConfirmation):
         return Template("auth/check_mail.html", context={"email": came.email})
     cookies = session_cookies(call.request, came.tokens, call.now)
-    return Redirect(await _start_page(call, came.user.id), status_code=303, cookies=cookies)
+    return Redirect(await _next_page(call, came.user.id, back), status_code=303, cookies=cookies)
+
+
+async def _next_page(call: CallContext, user_id: UserId, back: str) -> str:
+    """What was opened before the login, if that may be opened by a link from elsewhere; else the start page."""
+    return back if AFTER_LOGIN.fullmatch(back) else await _start_page(call, user_id)
 
 
 async def _start_page(call: CallContext, user_id: UserId) -> str:
