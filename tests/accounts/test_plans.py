@@ -50,7 +50,7 @@ async def crowded(server_conninfo: str, template: str) -> AsyncIterator[Connecti
         await conn.close()
 
 
-@pytest.mark.parametrize("sort", ["email", "-email"])
+@pytest.mark.parametrize("sort", ["email", "-email", "joined", "-joined", "reputation", "-reputation"])
 @pytest.mark.parametrize("place", [{}, MIDDLE], ids=["first page", "later page"])
 async def test_a_page_of_the_sorted_table_reads_what_it_shows(
     sort: str, place: dict[str, Any], crowded: Connection
