@@ -87,8 +87,8 @@ class Desk:
             )
             due = [row[0] for row in await cur.fetchall()]
             await router_of(self.database).route(conn, article_ids=due, now=self.clock())
-        while batches := await self.indexer.claim(1):
-            for batch in batches:
+        while await self.indexer.due():
+            for batch in await self.indexer.claim(1):
                 await self.indexer.work(batch)
 
     async def fill(self) -> None:
@@ -251,6 +251,38 @@ async def test_a_feed_whose_url_gets_a_key_is_private_from_then_on(
     await change(desk, "https://ours.example/feed?key=0123456789abcdef")
     await desk.settle()
     assert (was_indexed, desk.indexed) == ({URL}, set())
+
+
+@pytest.mark.parametrize("change", [_move, _edit], ids=["by a redirect", "by an operator"])
+async def test_what_a_feed_listed_stays_private_when_its_url_loses_the_key(
+    desk: Desk, change: Callable[[Desk, str], Awaitable[None]]
+) -> None:
+    await change(desk, PLAIN)
+    await desk.settle()
+    assert desk.indexed == set()
+    await _make_public(desk)
+    await desk.settle()
+    assert desk.indexed == {URL}
+
+
+async def test_all_documents_of_a_source_are_queued_when_it_becomes_private(
+    database: Database, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them than get a revision: they are queued a few at a time."""
+    monkeypatch.setattr("headwater.sources.follow.ROUTED_AGAIN_MOST", 0)
+    monkeypatch.setattr("headwater.publishing.worker.FILLED_AT_ONCE", 2)
+    await _make_public(desk)
+    more = [f"https://paid.example/more/{number}" for number in range(4)]
+    async with database.transaction() as conn:
+        for url in more:
+            await extract(conn, url)
+    await desk.settle()
+    was_indexed = desk.indexed
+    await _drop_system(desk)
+    await desk.settle()
+    assert (was_indexed, desk.indexed) == ({URL, *more}, set())
+    async with database.transaction() as conn:
+        assert not (await documents.count(conn)).is_filling
 
 
 async def test_a_starred_article_is_deleted_from_the_index_with_its_last_feed(desk: Desk) -> None:

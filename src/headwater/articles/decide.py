@@ -27,7 +27,10 @@ def is_private_feed(feed_url: str | None, *, is_public: bool) -> bool:
 
 def is_private(feeds: Sequence[ListingFeed]) -> bool:
     """Whether only private feeds list an article: users' feeds with a key in their URL. Its page may be private too."""
-    return bool(feeds) and all(is_private_feed(one.feed_url, is_public=one.is_public) for one in feeds)
+    return bool(feeds) and all(
+        is_private_feed(one.feed_url, is_public=one.is_public) or (one.was_private and not one.is_public)
+        for one in feeds
+    )
 
 
 def is_of_site(url: str, key: bytes, site: str) -> bool:

@@ -43,6 +43,7 @@ class ListingFeed(NamedTuple):
 
     is_public: bool  # managed by operators, or suggested and approved
     feed_url: str | None
+    was_private: bool = False  # its URL had a key
 
 
 @dataclass(frozen=True, slots=True)

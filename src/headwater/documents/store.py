@@ -1,6 +1,7 @@
 """Every statement on `search_index` and on the deliveries of its channel.
 
 Changes are queued only once an index is registered (`listen`); older content is queued in batches then (`fill`).
+So are the documents of a source that became public or private (`fill_source`): a trigger of `sources` notes it.
 `ready_at` is when an entry was queued, when its lease ends, or when it is sent again. An entry that changes gets
 another revision, so that what was sent before it changed does not end it.
 """
@@ -11,10 +12,10 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from headwater.db import Connection, fetch_all, fetch_one, fetch_value
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_row, fetch_value
 from headwater.documents.types import Action, ClaimedEntry, DocumentCounts, DocumentEntry, RefusedEntry
 from headwater.ids import new_id
-from headwater.types import ArticleId
+from headwater.types import ArticleId, SourceId
 
 CHANNEL_NAME: Final = "search-index"
 COUNTED_MOST: Final = 100_000
@@ -90,7 +91,7 @@ async def is_due(conn: Connection, *, now: datetime) -> bool:
             WHERE NOT is_paused AND (
                 filled_at IS NULL AND since < pg_snapshot_xmin(pg_current_snapshot()) OR EXISTS (
                     SELECT FROM deliveries WHERE url_key IS NOT NULL AND reason IS NULL AND ready_at <= %(now)s
-                )
+                ) OR EXISTS (SELECT FROM reindexed_sources)
             )
         )
     """
@@ -188,6 +189,7 @@ async def stop_listening(conn: Connection) -> int:
     """
     await conn.execute("DELETE FROM channels USING search_index WHERE id = channel_id")
     await conn.execute("DELETE FROM search_index")
+    await conn.execute("DELETE FROM reindexed_sources")
     statement = """
         WITH waiting AS MATERIALIZED (
             SELECT channel_id, revision FROM deliveries WHERE url_key IS NOT NULL FOR UPDATE SKIP LOCKED
@@ -273,6 +275,31 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
     return await fetch_value(conn, statement, {"now": now, "limit": limit}) or 0
 
 
+async def fill_source(conn: Connection, *, now: datetime, limit: int) -> int:
+    """Queue the next documents of a source that became public or private. Returns how many; 0: none is left."""
+    found = """
+        SELECT source_id, filled_to FROM reindexed_sources ORDER BY source_id LIMIT 1 FOR UPDATE SKIP LOCKED
+    """
+    row: tuple[SourceId, ArticleId | None] | None = await fetch_row(conn, found)
+    if row is None:
+        return 0
+    source_id, after = row
+    listed = """
+        SELECT article_id FROM article_sources
+        WHERE source_id = %(source_id)s AND article_id > coalesce(%(after)s::uuid, %(first)s::uuid)
+        ORDER BY article_id LIMIT %(limit)s
+    """
+    values = {"source_id": source_id, "after": after, "first": UUID(int=0), "limit": limit}
+    ids: list[ArticleId] = await fetch_column(conn, listed, values)
+    await enqueue(conn, entries=await find_entries(conn, article_ids=ids), now=now)
+    if len(ids) < limit:
+        await conn.execute("DELETE FROM reindexed_sources WHERE source_id = %(id)s", {"id": source_id})
+    else:
+        moved = "UPDATE reindexed_sources SET filled_to = %(to)s WHERE source_id = %(id)s"
+        await conn.execute(moved, {"to": ids[-1], "id": source_id})
+    return len(ids)
+
+
 async def find_entries(conn: Connection, *, article_ids: Sequence[ArticleId]) -> list[DocumentEntry]:
     """Entries that send these articles again, without those that have no content."""
     statement = "SELECT article_id, url_key, version FROM content WHERE article_id = ANY(%(ids)s)"
@@ -298,7 +325,8 @@ async def count(conn: Connection) -> DocumentCounts:
         SELECT count(*) FILTER (WHERE reason IS NULL) AS waiting, count(reason) AS dead,
             min(queued_at) FILTER (WHERE reason IS NULL) AS oldest_at,
             EXISTS (SELECT FROM search_index) AS is_listening,
-            EXISTS (SELECT FROM search_index WHERE filled_at IS NULL) AS is_filling
+            EXISTS (SELECT FROM search_index WHERE filled_at IS NULL) OR EXISTS (SELECT FROM reindexed_sources)
+                AS is_filling
         FROM deliveries WHERE url_key IS NOT NULL
     """
     found = await fetch_one(conn, DocumentCounts, statement)

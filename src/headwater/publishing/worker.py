@@ -134,7 +134,7 @@ class Indexer:
         until = now + self._options.lease
         async with self._database.transaction() as conn:
             entries = await documents.claim(conn, lease=new_id(), now=now, leased_until=until, limit=limit)
-            if len(entries) < limit:
+            if len(entries) < limit and not await documents.fill_source(conn, now=now, limit=FILLED_AT_ONCE):
                 await documents.fill(conn, now=now, limit=FILLED_AT_ONCE)
         return [IndexBatch(entries, until)] if entries else []
 

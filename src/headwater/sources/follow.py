@@ -112,7 +112,8 @@ async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> 
     url = complete_url(url)
     address = await merging.find_address(conn, source_id=source.id)
     key = key_after_edit(address, url) if address else url_key(url)
-    await sources.change_url(conn, source_id=source.id, feed_url=url, feed_url_key=key)
+    was_private = is_private_feed(source.feed_url, is_public=source.is_system)
+    await sources.change_url(conn, source_id=source.id, feed_url=url, feed_url_key=key, was_private=was_private)
     await suggestions.remove(conn, source_id=source.id)
     await route_moved(conn, source.id, before=source.feed_url, after=url, is_public=source.is_system, now=now)
     if source.feed_url is None:

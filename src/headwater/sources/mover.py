@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from headwater.analytics import store as analytics
+from headwater.articles.decide import is_private_feed
 from headwater.articles.store import links
 from headwater.db import Connection, Database
 from headwater.errors import InvalidUrl, SourceExists, SourceNotFound
@@ -56,9 +57,12 @@ class Mover:
     async def _rename(self, conn: Connection, source_id: SourceId, url: str) -> bool:
         address = await merging.find_address(conn, source_id=source_id)
         key = key_after_move(address, url) if address else url_key(url)
+        was_private = address is not None and is_private_feed(address.feed_url, is_public=address.is_system)
         try:
             async with conn.transaction():
-                await sources.change_url(conn, source_id=source_id, feed_url=url, feed_url_key=key)
+                await sources.change_url(
+                    conn, source_id=source_id, feed_url=url, feed_url_key=key, was_private=was_private
+                )
         except SourceExists:
             return False
         await feed_moves.adopt(conn, source_id=source_id, feed_url=url, host=host_of(url), now=self.clock())

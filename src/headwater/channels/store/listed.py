@@ -15,7 +15,8 @@ async def find_feeds(conn: Connection, *, article_ids: Sequence[ArticleId]) -> d
         CROSS JOIN LATERAL (SELECT FROM articles WHERE articles.id = wanted.id OFFSET 0) AS articles
         CROSS JOIN LATERAL (
             SELECT jsonb_agg(jsonb_build_array(
-                coalesce(sources.is_system OR sources.moderation_status = 'approved', false), sources.feed_url
+                coalesce(sources.is_system OR sources.moderation_status = 'approved', false), sources.feed_url,
+                sources.was_private
             )) AS feeds
             -- OFFSET 0: each by itself, where a join would read whole partitions
             FROM (SELECT * FROM article_sources WHERE article_sources.article_id = wanted.id OFFSET 0) AS links

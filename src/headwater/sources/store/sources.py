@@ -66,11 +66,18 @@ def _values(source: Source) -> dict[str, object]:
     }
 
 
-async def change_url(conn: Connection, *, source_id: SourceId, feed_url: str, feed_url_key: bytes) -> None:
-    """Change the feed's URL. Raises SourceExists."""
+async def change_url(
+    conn: Connection, *, source_id: SourceId, feed_url: str, feed_url_key: bytes, was_private: bool
+) -> None:
+    """Change the feed's URL. `was_private`: what it listed until now is for its subscribers. Raises SourceExists."""
+    statement = """
+        UPDATE sources
+        SET feed_url = %(feed_url)s, feed_url_key = %(key)s, was_private = was_private OR %(was_private)s
+        WHERE id = %(id)s
+    """
+    values = {"id": source_id, "feed_url": feed_url, "key": feed_url_key, "was_private": was_private}
     with translate(sources_feed_url_key=SourceExists(feed_url)):
-        statement = "UPDATE sources SET feed_url = %(feed_url)s, feed_url_key = %(key)s WHERE id = %(id)s"
-        await conn.execute(statement, {"id": source_id, "feed_url": feed_url, "key": feed_url_key})
+        await conn.execute(statement, values)
 
 
 async def change(conn: Connection, *, source_id: SourceId, changes: Changes) -> None:
