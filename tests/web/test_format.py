@@ -1,3 +1,4 @@
+import re
 from datetime import timedelta
 
 import pytest
@@ -96,7 +97,10 @@ def test_videos_of_youtube_are_recognised(url: str, video: str) -> None:
             '<p><img src="https://a.example/1" alt="A &gt; b" srcset="https://a.example/2 2x"></p>',
             '<img alt="A &gt; b">',
         ),
-        ('<picture><source srcset="https://a.example/1 1x"><img src="https://a.example/2"></picture>', "<source><img>"),
+        (
+            '<picture><source srcset="https://a.example/1 1x"><img alt="" src="https://a.example/2"></picture>',
+            '<source><img alt="">',
+        ),
         ('<video poster="https://a.example/1" src="https://a.example/2">', '<video src="https://a.example/2">'),
         ('<audio><source src="https://a.example/1"></audio>', '<source src="https://a.example/1">'),
         ('<a title="&lt;img src=x&gt;" href="https://a.example/">A</a>', 'title="&lt;img src=x&gt;"'),
@@ -116,3 +120,9 @@ def test_hidden_images_keep_their_descriptions_and_are_not_loaded(html: str, hid
 def test_the_letter_of_a_feed(name: str, letter: str) -> None:
     assert initial(name) == letter
     assert 0 <= hue(name) < 8
+
+
+def test_an_image_without_a_description_is_decoration() -> None:
+    shown = lazy_images('<img src="/a?b> alt=c"><img src="/d" alt="A duck"><img alt="">')
+
+    assert re.findall(r' alt="[^"]*"', shown) == [' alt=""', ' alt="A duck"', ' alt=""']

@@ -29,6 +29,7 @@ _STEPS = (
     (timedelta(hours=1), "hour"), (timedelta(minutes=1), "minute"), (timedelta(seconds=1), "second"),
 )  # fmt: skip
 _ARTICLES = frozenset({"the", "a", "an", "der", "die", "das", "le", "la", "les", "el", "los", "las", "il"})
+_IMAGE_WITHOUT_ALT = re.compile(r'<img(?= )(?!(?:[^>"]|"[^"]*")*?\salt[\s=>])')  # a screen reader would read its URL
 _IMAGE = re.compile(r"<(img|source|video) [^<>]*>")  # values of sanitised attributes have no < or >
 _IMAGE_URL = {
     "img": re.compile(r' (?:src|srcset)="[^"]*"'), "source": re.compile(r' srcset="[^"]*"'),
@@ -81,6 +82,7 @@ def lazy_images(html: str, *, are_hidden: bool = False) -> Markup:
     """Sanitised HTML whose images load lazily and without a Referer, or only their descriptions."""
     if are_hidden:
         html = _IMAGE.sub(_without_image, html)
+    html = _IMAGE_WITHOUT_ALT.sub('<img alt=""', html)
     attributes = '<img loading="lazy" decoding="async" referrerpolicy="no-referrer" '
     return Markup(html.replace("<img ", attributes))  # noqa: S704  sanitised before it was stored
 
