@@ -22,7 +22,10 @@ from tests.web.visitor import a_person
 
 ADA, BOB = UserId(new_id()), UserId(new_id())
 WAIT = timedelta(minutes=1)
-LIMITING = {"limit_visitors.<locals>.limited", "web_routes.<locals>.with_session", "limit_rate.<locals>.limited"}
+LIMITING = {
+    "limit_visitors.<locals>.limited", "limit_rate.<locals>.limited",
+    "web_routes.<locals>.with_session", "web_routes.<locals>.with_pictures",
+}  # fmt: skip
 
 
 @asynccontextmanager

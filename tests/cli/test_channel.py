@@ -60,6 +60,11 @@ def test_a_channel_is_paused_resumed_replayed_and_retried(headwater: Headwater, 
     assert "0 deliveries will be sent again." in headwater.run("channel", "retry", "crime").stdout
 
 
+def submit(headwater: Headwater, *numbers: int) -> None:
+    """Make these articles public: no feed lists them."""
+    assert headwater.run("frontier", "submit", *(f"https://example.com/{one}" for one in numbers)).returncode == 0
+
+
 def publish(conninfo: str, number: int) -> None:
     """A classified article with a revision, queued for all channels."""
     with psycopg.connect(conninfo) as conn:
@@ -78,6 +83,7 @@ def publish(conninfo: str, number: int) -> None:
 
 def test_messages_are_followed_from_a_revision(headwater: Headwater, conninfo: str) -> None:
     headwater.run("channel", "create", "crime", "topic:crime")
+    submit(headwater, 1, 2, 3)
     for number in (1, 2, 3):
         publish(conninfo, number)
 
@@ -90,6 +96,7 @@ def test_messages_are_followed_from_a_revision(headwater: Headwater, conninfo: s
 
 def test_following_goes_on_until_its_output_is_closed(headwater: Headwater, conninfo: str) -> None:
     headwater.run("channel", "create", "crime", "topic:crime")
+    submit(headwater, 1, 2)
     publish(conninfo, 1)
     command = (headwater.python, "-m", "headwater", "channel", "follow", "crime", "--after", "0")
     with subprocess.Popen(

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # What a package is called in the index, where it differs from the name that is imported.
 NAMES = {
+    "PIL": "pillow",
     "nats": "nats-py",
     "argon2": "argon2-cffi",
     "backports": "backports.zstd",

@@ -1,6 +1,6 @@
 DROP TABLE source_reputation, classifier_models, classification_rules, article_state, labels;
 
-CREATE FUNCTION pg_temp.redefine(function regprocedure, old text, new text) RETURNS void
+CREATE OR REPLACE FUNCTION pg_temp.redefine(function regprocedure, old text, new text) RETURNS void
     LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE replace(pg_get_functiondef(function), old, new);
