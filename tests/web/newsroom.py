@@ -1,5 +1,6 @@
 """A user with three feeds that report one event; so does a fourth feed, which only another user follows."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -84,3 +85,9 @@ async def say(
     async with database.as_system() as conn:
         new = NewLabel(scheme, label, score, "1", detail)
         await replace_labels(conn, given={article_id: [new]}, method=method, schemes=[scheme], now=START)
+
+
+def without_icons(page: str) -> str:
+    """The page with names of feeds alone in their links."""
+    bare = re.sub(r'<(?:img|span) class="feed-icon[^>]*>(?:</span>)?\s*', "", page)
+    return re.sub(r'<span class="name">([^<]*)</span>', r"\1", bare)

@@ -32,6 +32,7 @@ RULES = [
     ("/admin", Role.SUPER_ADMIN),
     ("/api/feeds/custom", Role.READER),
     ("/api/v1/rules", Role.READER),
+    ("/api/v1/saved", Role.READER),
     ("/api/v1/", Role.SUPER_ADMIN),
     *(
         (path, Role.READER)
@@ -41,6 +42,8 @@ RULES = [
             "/dashboard",
             "/discover",
             "/feeds",
+            "/images",
+            "/later",
             "/notifications",
             "/opml",
             "/read",
