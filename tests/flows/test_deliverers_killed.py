@@ -29,6 +29,7 @@ from headwater.publishing.delivery.types import DeliveringOptions
 from headwater.query.types import Everything, Query
 from headwater.runtime import utc_now
 from tests.broker_processes import needs_brokers, open_nats, open_redis
+from tests.builders import a_source
 from tests.flows.deliverer_process import start_deliverer
 from tests.flows.test_up import embedded_only
 from tests.flows.webhook_thread import Webhook, open_webhook
@@ -57,6 +58,9 @@ ARTICLES_SQL = """
     ), stated AS (
         INSERT INTO article_state (article_id, classified_at, revision, revised_at)
         SELECT id, now(), number, now() FROM given
+    ), listed AS (
+        INSERT INTO article_sources (article_id, source_id, entry_id, seen_at, listed_at)
+        SELECT id, %(source_id)s, number::text, now(), now() FROM given
     ), queued AS (
         INSERT INTO deliveries (channel_id, revision, article_id, queued_at)
         SELECT channels.id, number, given.id, now() FROM given, channels
@@ -185,7 +189,8 @@ async def queue_all(server: EmbeddedServer, destinations: Destinations) -> dict[
             if name in destinations.hooks:
                 destinations.hooks[name].secret = made.secret
             ids[name] = [f"{made.channel.id}:{revision}" for revision in range(1, ARTICLES + 1)]
-        await conn.execute(ARTICLES_SQL, {"count": ARTICLES})
+        source = await a_source(conn)  # articles that no public feed lists are not sent
+        await conn.execute(ARTICLES_SQL, {"count": ARTICLES, "source_id": source.id})
     return ids
 
 
