@@ -113,7 +113,7 @@ async def test_the_text_of_the_feed_is_shown_without_an_extracted_one(ada: Perso
     page = (await ada.open(f"/articles/{article}")).text
 
     assert "Feed text 1" in page
-    assert 'loading="lazy" decoding="async" referrerpolicy="no-referrer" src="https://example.com/1.png"' in page
+    assert 'loading="lazy" decoding="async" referrerpolicy="no-referrer" alt="" src="https://example.com/1.png"' in page
 
 
 async def test_an_article_is_starred_and_found_among_the_stars(ada: Person) -> None:
