@@ -32,6 +32,18 @@ def own_ports(code: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, ast.unparse(node)
 
 
+def waits_for_promises(code: str) -> Iterator[tuple[int, str]]:
+    """`wait_for_function` with an async function, whose promise ends the wait at once."""
+    for node in ast.walk(ast.parse(code)):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "wait_for_function"
+            and "async" in ast.unparse(node.args[0])
+        ):
+            yield node.lineno, ast.unparse(node)
+
+
 @pytest.mark.parametrize(
     ("code", "is_found"),
     [
@@ -40,10 +52,12 @@ def own_ports(code: str) -> Iterator[tuple[int, str]]:
         ("future.result(300)", False),
         ("', '.join(words)", False),
         ("return server.getsockname()[1]", True),
+        ("page.wait_for_function('async () => await read()')", True),
+        ("page.wait_for_function('() => window.ready')", False),
     ],
 )
-def test_a_limit_that_is_too_short_and_a_port_that_is_not_held_are_found(code: str, is_found: bool) -> None:
-    assert any((*short_limits(code), *own_ports(code))) is is_found
+def test_what_a_busy_machine_breaks_is_found(code: str, is_found: bool) -> None:
+    assert any((*short_limits(code), *own_ports(code), *waits_for_promises(code))) is is_found
 
 
 def test_no_test_gives_up_before_a_busy_machine_is_done() -> None:
@@ -54,5 +68,11 @@ def test_no_test_gives_up_before_a_busy_machine_is_done() -> None:
 
 def test_no_test_uses_a_port_that_it_has_given_up() -> None:
     found = {str(path.relative_to(TESTS)): [*own_ports(path.read_text())] for path in TESTS.rglob("*.py")}
+
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_no_test_takes_a_promise_for_what_it_waits_for() -> None:
+    found = {str(path.relative_to(TESTS)): [*waits_for_promises(path.read_text())] for path in TESTS.rglob("*.py")}
 
     assert {name: lines for name, lines in found.items() if lines} == {}

@@ -69,13 +69,17 @@ def test_a_click_subscribes_this_browser_which_then_shows_what_it_is_sent(reader
     expect(reader.get_by_role("button", name="Delete push https://push.example")).to_have_count(1)
 
     deliver(reader, served.url, {"title": "Otters return", "body": "River News", "path": "/read"})
-    reader.wait_for_function(f"async () => (await ({SHOWN})()).length > 0")
-    assert reader.evaluate(SHOWN) == [["Otters return", "River News", "/read"]]
+    assert reader.evaluate(FIRST_SHOWN) == [["Otters return", "River News", "/read"]]
 
 
-SHOWN = """async () => {
+# Waits by itself: to `wait_for_function` the promise of an async function is an answer, and a true one.
+FIRST_SHOWN = """async () => {
     const [registration] = await navigator.serviceWorker.getRegistrations();
-    return (await registration.getNotifications()).map((one) => [one.title, one.body, one.data]);
+    for (;;) {
+        const shown = await registration.getNotifications();
+        if (shown.length > 0) return shown.map((one) => [one.title, one.body, one.data]);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+    }
 }"""
 
 
@@ -85,9 +89,7 @@ def deliver(page: Page, origin: str, message: dict[str, str]) -> None:
     found: list[dict[str, Any]] = []
     session.on("ServiceWorker.workerRegistrationUpdated", lambda event: found.extend(event["registrations"]))
     session.send("ServiceWorker.enable")
-    for _ in range(100):
-        if found:
-            break
-        page.wait_for_timeout(50)
+    while not found:
+        page.wait_for_timeout(20)
     values = {"origin": origin, "registrationId": found[0]["registrationId"], "data": json.dumps(message)}
     session.send("ServiceWorker.deliverPushMessage", values)
