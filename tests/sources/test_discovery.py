@@ -1,6 +1,5 @@
 """What a page says of its feeds, what is known of sites, and what comes of looking for feeds over HTTP."""
 
-import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -643,22 +642,16 @@ async def test_requests_to_a_host_come_one_at_a_time_and_apart(zoo: Zoo, client:
 
 
 async def test_a_search_never_takes_longer_than_it_may(client: Client, sandbox: Sandbox) -> None:
-    async def wait(_: web.BaseRequest) -> web.StreamResponse:
-        await asyncio.sleep(0.25)
-        return web.Response(text="<p>Hello", content_type="text/html")
-
-    runner = web.ServerRunner(web.Server(wait), shutdown_timeout=0)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    discovery = await discover(
-        requests(client),
-        sandbox,
-        f"http://127.0.0.1:{runner.addresses[0][1]}/",
-        within=timedelta(seconds=1),
-        max_bytes=1000,
-        pause=NO_PAUSE,
-    )
-    await runner.cleanup()
+    """The pause between its requests alone is longer."""
+    async with site({"/": "<p>Hello"}) as (base, _):
+        discovery = await discover(
+            requests(client),
+            sandbox,
+            base,
+            within=timedelta(seconds=6),
+            max_bytes=1000,
+            pause=timedelta(hours=1),
+        )
 
     assert discovery.found == ()
     assert discovery.tried[-1].reason == "The search timed out before it was read."
@@ -669,7 +662,7 @@ async def test_what_was_found_before_the_time_was_up_is_kept(zoo: Zoo, client: C
     page = "".join(f"<link {RSS} href={href}>" for href in ("/feed", *slow))
     async with site({"/": page, "/feed": rss("Boats")}) as (base, _):
         discovery = await discover(
-            requests(client), sandbox, base, within=timedelta(seconds=4), max_bytes=100_000, pause=NO_PAUSE
+            requests(client), sandbox, base, within=timedelta(seconds=12), max_bytes=100_000, pause=NO_PAUSE
         )
 
     assert [feed.title for feed in discovery.found] == ["Boats"]
