@@ -25,6 +25,8 @@ from headwater.polling.types import (
     PollReport,
     Validators,
 )
+from headwater.sources import follow as following
+from headwater.sources.store import sources
 from headwater.sources.store.details import list_health
 from headwater.sources.store.sources import set_enabled
 from headwater.sources.types import Source
@@ -410,3 +412,36 @@ async def test_only_hosts_known_to_answer_are_probed_the_one_asked_longest_ago_f
 
     assert list(probes) == [ids["known-too"], ids["known"]]
     assert len(much_later) == 1  # in a long outage no host has answered
+
+
+async def titled(conn: Connection, title: str, url: str = "https://example.com/feed", name: str | None = None) -> str:
+    """The name of a source after a poll that found this title."""
+    source = await following.follow(conn, url=url, name=name, now=START)
+    if name is None:
+        await conn.execute("UPDATE sources SET is_system = false WHERE id = %(id)s", {"id": source.id})
+    [claimed] = await claim(conn)
+    outcome = Polled(replace(a_read_feed(START), title=title), Validators(None, None))
+    await answer(conn, an_answer(claimed, outcome=outcome))
+    return (await sources.find_by_id(conn, source_id=source.id)).name
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("The River News", "The River News"),
+        ("  The\n River \x00 News ", "The River News"),
+        ("long " * 100, ("long " * 51).strip()),
+        ("", "example.com"),
+        ("\u200b", "example.com"),
+    ],
+)
+async def test_a_source_without_a_name_gets_the_title_of_its_feed(conn: Connection, title: str, name: str) -> None:
+    assert await titled(conn, title) == name
+
+
+async def test_a_name_that_an_operator_chose_stays(conn: Connection) -> None:
+    assert await titled(conn, "The River News", name="Rivers") == "Rivers"
+
+
+async def test_the_title_of_a_private_feed_is_not_shown_to_operators(conn: Connection) -> None:
+    assert await titled(conn, "Tickets of Ada", url="https://example.com/feed?token=s3cret") == "example.com"

@@ -9,12 +9,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
+from headwater.articles.decide import is_private_feed
 from headwater.hosts.breaker import HostDecision, HostFailure, after_poll
 from headwater.hosts.types import HostState
 from headwater.polling.policy import Counts, Doubling, Policy, Rule, Steady, Steps
 from headwater.polling.rhythm import next_after_success, rhythm_of
 from headwater.polling.types import (
     NEVER,
+    ClaimedFeed,
     Decision,
     Disabled,
     FeedState,
@@ -27,8 +29,10 @@ from headwater.polling.types import (
     PollingOptions,
     PollOutcome,
 )
+from headwater.text import is_blank, one_line
 from headwater.types import SourceId
 
+NAME_MAX = 255  # of a source
 MAX_DOUBLINGS = 20  # of a second: twelve days; of a day: still a timedelta
 MOST_OFF = timedelta(days=7)
 OUTAGE_RETRY = timedelta(minutes=5)
@@ -183,3 +187,11 @@ def _until(cooldown: timedelta, now: datetime) -> datetime | None:
 
 def _end(disabled: Disabled) -> datetime:
     return disabled.until or BY_HAND_ONLY
+
+
+def source_name(feed: ClaimedFeed, title: str) -> str:
+    """The name that a source without one gets from its feed; empty without a title that everyone may know."""
+    if is_private_feed(feed.feed_url, is_public=feed.is_system):
+        return ""
+    name = one_line(title)[:NAME_MAX].strip()
+    return "" if is_blank(name) else name

@@ -13,8 +13,9 @@ from headwater.urls import url_key
 
 
 async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> set[SourceId]:
-    """Write the results of polls; their hosts are released next. Returns the feeds whose state was not changed: the
-    lease was lost, or a user changed the feed meanwhile.
+    """Write the results of polls; their hosts are released next. A source that was added without a name, and has its
+    host's, gets the title of its feed. Returns the feeds whose state was not changed: the lease was lost, or a user
+    changed the feed meanwhile.
 
     One statement, so that the rows are sent and read once; its parts do not see what the others write.
     """
@@ -31,7 +32,7 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
                 disabled_at timestamptz, disable_reason text, disabled_until timestamptz, times_disabled integer,
                 disabled_by_operator boolean, asked_until timestamptz, moved_url text,
                 moved_since timestamptz, moved_times integer, adopt_url text, needs_rediscovery boolean,
-                is_outage boolean, hinted_gap interval, skip_hours smallint[], skip_days smallint[]
+                is_outage boolean, hinted_gap interval, skip_hours smallint[], skip_days smallint[], title text
             )
         ), scheduled AS (
             UPDATE feed_state SET next_poll_at = a.next_poll_at,
@@ -60,13 +61,18 @@ async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> s
             FROM answer AS a
             JOIN hosts ON hosts.shard = a.shard AND hosts.host_id = a.host_id AND hosts.lease = a.lease
             WHERE feed_state.source_id = a.source_id AND feed_state.edits = a.edits
-            RETURNING feed_state.source_id
+            RETURNING feed_state.source_id, feed_state.host
         ), marked AS (
-            UPDATE sources SET feed_disabled_at = a.disabled_at, feed_disable_reason = a.disable_reason
+            UPDATE sources
+            SET feed_disabled_at = a.disabled_at, feed_disable_reason = a.disable_reason,
+                name = CASE WHEN name = scheduled.host THEN coalesce(a.title, name) ELSE name END
             FROM answer AS a
             JOIN scheduled USING (source_id)
             WHERE sources.id = a.source_id
-                AND (feed_disabled_at, feed_disable_reason) IS DISTINCT FROM (a.disabled_at, a.disable_reason)
+                AND (
+                    (feed_disabled_at, feed_disable_reason) IS DISTINCT FROM (a.disabled_at, a.disable_reason)
+                    OR (name = scheduled.host AND a.title <> name)
+                )
         ), logged AS (
             INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
             SELECT a.source_id, a.at, a.outcome, a.status, a.bytes, a.took_ms, coalesce(a.new_articles, 0)

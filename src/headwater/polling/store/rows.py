@@ -10,6 +10,7 @@ import msgspec
 from headwater.hosts.decide import NO_TIME
 from headwater.hosts.keys import host_id_of, shard_of
 from headwater.hosts.types import HeldHost, HostState
+from headwater.polling.decide import source_name
 from headwater.polling.types import (
     ClaimedFeed,
     Disabled,
@@ -118,6 +119,8 @@ def _row_of(report: PollReport) -> dict[str, object]:
         "item_count": outcome.item_count if isinstance(outcome, Polled) else None,
         "mean_gap": state.mean_gap, "last_new_at": state.last_new_at, "last_full_at": state.last_full_at,
     }  # fmt: skip
+    if isinstance(outcome, Polled) and (title := source_name(feed, outcome.feed.title)):
+        row["title"] = title
     if report.new_links or report.new_articles:
         row |= {"new_links": report.new_links, "new_articles": report.new_articles}
     if decision.is_outage:
