@@ -5,6 +5,8 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 from litestar import Litestar
@@ -18,7 +20,7 @@ from headwater.accounts.external import ExternalAccounts, Issuer
 from headwater.accounts.openid import OpenId
 from headwater.api import api_routes
 from headwater.api.limits import RateLimits
-from headwater.asgi.connections import WatchedConnection
+from headwater.asgi.connections import PER_NETWORK, NetworkConnections, WatchedConnection
 from headwater.asgi.csrf import FORM_BYTES, PARTS_MAX
 from headwater.asgi.errors import respond_to_bug, respond_to_error, respond_to_http_error
 from headwater.asgi.guard import add_security_headers, guard, observe
@@ -114,14 +116,17 @@ def address_of(listener: socket.socket) -> str:
 
 
 async def serve(
-    app: Litestar, listener: socket.socket, stop: asyncio.Event, drain: timedelta, *, proxies: Sequence[str] = ()
-) -> None:
+    app: Litestar, listener: socket.socket, stop: asyncio.Event, drain: timedelta, *, proxies: Sequence[str] = (),
+    per_network: int = PER_NETWORK,
+) -> None:  # fmt: skip
     """Answer requests until `stop` is set; those in progress may finish within `drain`.
 
-    Client address and scheme are those of the connection, or those that one of the trusted `proxies` sends.
+    Client address and scheme are those of the connection, or those that one of the trusted `proxies` sends. Others than
+    these have at most `per_network` connections from one network.
     """
+    counted = partial(WatchedConnection, networks=NetworkConnections(per_network, proxies))
     config = uvicorn.Config(
-        app, http=WatchedConnection, lifespan="off", log_config=None, access_log=False, server_header=False,
+        app, http=cast("Any", counted), lifespan="off", log_config=None, access_log=False, server_header=False,
         proxy_headers=bool(proxies), forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=max(1, round(drain.total_seconds())),
     )  # fmt: skip

@@ -201,6 +201,11 @@ class Settings(BaseModel):
     trusted_proxies: Networks = Field(
         (), description="Proxies in front of the web server whose X-Forwarded-For and X-Forwarded-Proto are trusted."
     )
+    connections_per_network: int = _int(
+        1000, 10, 65_536,
+        "Open connections to the web server from one network (an IPv4 address, a /64 of IPv6); more are closed. "
+        "At most a quarter of the files that the process may open. Trusted proxies have no limit.",
+    )  # fmt: skip
     registration: bool = Field(True, description="Whether users may register. The first account can always be made.")
     confirm_email: bool = Field(False, description="Whether a new user must confirm their email before they log in.")
     hide_accounts: bool = Field(

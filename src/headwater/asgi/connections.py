@@ -1,23 +1,73 @@
-"""Connections of clients: those that nobody uses are closed.
+"""Connections of clients: those that nobody uses are closed, and one network has a limited number.
 
 A client could otherwise keep connections for ever, and what it does not read stays in memory: by sending no request, or
-a part of one, or by not reading a response. The first is rare behind a proxy, which has limits of its own.
+a part of one, or by not reading a response. And it could open so many that the process may open no file any more: then
+no other client connects, and no feed is polled. Both are rare behind a proxy, which has limits of its own.
 """
 
 import asyncio
 import fcntl
 import os
+import resource
 import socket
 import struct
 import termios
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
+from ipaddress import ip_address, ip_network
 from typing import Any, ClassVar, NamedTuple, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from headwater.accounts.decide import network_of
 from headwater.observability.log import get_logger
 
 log = get_logger()
+
+PER_NETWORK = 1_000
+LOGGED_EVERY_S = 60.0
+
+
+class NetworkConnections:
+    """The open connections of each network. Trusted proxies, which connect for everyone, have no limit."""
+
+    def __init__(self, most: int = PER_NETWORK, proxies: Sequence[str] = ()) -> None:
+        self._most = most
+        self._proxies = [ip_network(one, strict=False) for one in proxies]
+        self._open: Counter[str] = Counter()
+        self._logged_at: float | None = None
+
+    @property
+    def most(self) -> int:
+        """At most a quarter of the files that this process may open: others, and the stages, need some, too."""
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return self._most if files == resource.RLIM_INFINITY else min(self._most, files // 4)
+
+    def add(self, address: str) -> bool:
+        """Count a connection. False: its network has too many."""
+        network = network_of(address)
+        self._open[network] += 1
+        return self._open[network] <= self.most or self._is_proxy(address)
+
+    def remove(self, address: str) -> None:
+        network = network_of(address)
+        self._open[network] -= 1
+        if self._open[network] <= 0:
+            del self._open[network]
+
+    def log_refusal(self, address: str, now: float) -> None:
+        """At most once a minute: a flood must not fill the log."""
+        if self._logged_at is None or now - self._logged_at >= LOGGED_EVERY_S:
+            self._logged_at = now
+            log.warning("connections refused", network=network_of(address), most=self.most)
+
+    def _is_proxy(self, address: str) -> bool:
+        try:
+            given = ip_address(address.partition("%")[0])
+        except ValueError:
+            return False
+        return any(given in one for one in self._proxies)
 
 
 class Progress(NamedTuple):
@@ -37,7 +87,7 @@ class Progress(NamedTuple):
 
 
 class WatchedConnection(H11Protocol):
-    """An HTTP connection that is closed when it is stuck for one to two periods."""
+    """An HTTP connection that is closed when it is stuck for one to two periods, or when its network has too many."""
 
     PERIOD_S: ClassVar = 20.0
     LEAST: ClassVar = 20_000  # bytes per period
@@ -46,11 +96,21 @@ class WatchedConnection(H11Protocol):
     _before: Progress | None = None
     _timer: asyncio.TimerHandle | None = None
 
+    def __init__(self, *args: Any, networks: NetworkConnections, **kwargs: Any) -> None:  # noqa: ANN401  uvicorn's
+        super().__init__(*args, **kwargs)
+        self._networks, self._address = networks, ""
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._look()
+        self._address = self.client[0] if self.client else "unknown"
+        if self._networks.add(self._address):
+            self._look()
+        else:
+            self._networks.log_refusal(self._address, self.loop.time())
+            _reset(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._networks.remove(self._address)
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)

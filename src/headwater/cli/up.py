@@ -86,9 +86,9 @@ async def _serve(settings: Settings, listener: socket.socket, *, with_stages: bo
 async def serve_pages(runtime: Runtime, listener: socket.socket, stop: asyncio.Event, stages: Sequence[str]) -> None:
     """Serve the pages and run stages until `stop` is set and work in progress is done."""
     drain, proxies = runtime.settings.drain_timeout, runtime.settings.trusted_proxies
-    app = app_of(runtime, listener)
+    app, most = app_of(runtime, listener), runtime.settings.connections_per_network
     async with watched_tasks(runtime) as tasks:
-        tasks.create_task(serve_app(app, listener, stop, drain, proxies=proxies))
+        tasks.create_task(serve_app(app, listener, stop, drain, proxies=proxies, per_network=most))
         tasks.create_task(run_stages(runtime.tools, stages, stop, drain))
 
 
