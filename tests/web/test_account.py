@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from litestar import Litestar
 
+from headwater.accounts.bearers import TOKENS_MOST
 from headwater.accounts.secrets import digest
 from headwater.accounts.store import tokens
 from headwater.accounts.types import Scope
@@ -60,6 +61,31 @@ async def test_copied_cookies_are_refused_after_a_password_change(app: Litestar,
 
         assert (await thief.open("/account")).status_code == 303
     assert (await ada.submit("/account/analytics", answer="no")).status_code == 303
+
+
+async def test_a_user_has_a_limited_number_of_tokens_and_may_revoke_one_for_another(
+    ada: Person, database: Database
+) -> None:
+    await ada.submit("/account/tokens", name="first", scopes="read")
+    async with database.as_system() as conn:
+        await conn.execute(
+            """
+            INSERT INTO api_tokens (id, user_id, name, token_hash, scopes, created_at)
+            SELECT gen_random_uuid(), user_id, number::text, sha256(number::text::bytea), scopes, created_at
+            FROM api_tokens CROSS JOIN generate_series(2, %(most)s) AS number
+            """,
+            {"most": TOKENS_MOST},
+        )
+        token = await (await conn.execute("SELECT id FROM api_tokens WHERE name = 'first'")).fetchone()
+
+    refused = await ada.submit("/account/tokens", name="one more", scopes="read")
+    assert token is not None
+    await ada.submit(f"/account/tokens/{token[0]}/revoke")
+    made = await ada.submit("/account/tokens", name="one more", scopes="read")
+
+    assert refused.status_code == 409
+    assert "You have 100 tokens. Revoke one first." in refused.text
+    assert made.status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ from headwater.accounts.secrets import digest, new_token
 from headwater.accounts.store import tokens
 from headwater.accounts.types import ApiToken, Role, Scope, User
 from headwater.db import Connection, Database
-from headwater.errors import Invalid
+from headwater.errors import Conflict, Invalid
 from headwater.ids import new_id
 from headwater.types import Clock
 
 NAME_MAX = 100
+TOKENS_MOST = 100  # of one user
 PREFIX = "hw_"  # identifies a token that is found in a log or a repository
 
 
@@ -70,7 +71,7 @@ class Bearers:
 
 
 async def make_token(conn: Connection, *, user: User, name: str, scopes: Sequence[str], now: datetime) -> str:
-    """Create an API token. Raises Invalid, TokenNameTaken."""
+    """Create an API token. Raises Invalid, TokenNameTaken, Conflict."""
     name = " ".join(name.split())
     if not 0 < len(name) <= NAME_MAX:
         raise Invalid(f"A token needs a name of at most {NAME_MAX} characters.")
@@ -82,6 +83,8 @@ async def make_token(conn: Connection, *, user: User, name: str, scopes: Sequenc
         raise Invalid("Choose what the token may do.")
     if not scopes_allowed(user.role).issuperset(chosen):
         raise Invalid("You may not give a token more than you may do yourself.")
+    if await tokens.count_of(conn, user_id=user.id) >= TOKENS_MOST:
+        raise Conflict(f"You have {TOKENS_MOST} tokens. Revoke one first.")
     token = PREFIX + new_token()
     made = ApiToken(new_id(), name, chosen, created_at=now, used_at=None)
     await tokens.add(conn, made, user_id=user.id, token_hash=digest(token))

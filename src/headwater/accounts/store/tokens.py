@@ -80,6 +80,10 @@ async def list_of(conn: Connection, *, user_id: UserId) -> list[ApiToken]:
     return [ApiToken(row[0], row[1], [Scope(scope) for scope in row[2]], *row[3:]) for row in await cur.fetchall()]
 
 
+async def count_of(conn: Connection, *, user_id: UserId) -> int:
+    return await fetch_value(conn, "SELECT count(*) FROM api_tokens WHERE user_id = %(id)s", {"id": user_id})
+
+
 async def remove(conn: Connection, *, token_id: UUID) -> int:
     """Delete an API token. Returns 0 if the user has no such token."""
     return (await conn.execute("DELETE FROM api_tokens WHERE id = %(id)s", {"id": token_id})).rowcount
