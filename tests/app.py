@@ -13,7 +13,7 @@ from headwater.accounts.external import Issuer
 from headwater.accounts.openid import OpenId
 from headwater.api.limits import RateLimits
 from headwater.asgi.streams import StreamOptions
-from headwater.db import Database
+from headwater.db import Database, RequestDatabase
 from headwater.hosts.turns import Turns
 from headwater.library.summaries.types import SummaryOptions
 from headwater.net.client import Client
@@ -82,7 +82,7 @@ def create_app(
     streams: StreamOptions = ENDING,
 ) -> Litestar:
     """As `headwater.server.create_app`. A test that builds two gets two."""
-    web = web or PLAIN
+    web, database = web or PLAIN, _limited(database)
     if issuer or limits or web.trials or web.upload_sandbox or web.settings or streams is not ENDING:
         return build_app(database, clock, api_token, web, issuer, openid, limits, streams)
     parts = _Parts(database, clock, web.summaries, web.inspector, openid)
@@ -101,6 +101,13 @@ def create_app(
         current = built.current(Database, "database")
         built.app = build_app(current, built.now, api_token, web, openid=openid, streams=streams)
     return built.app
+
+
+def _limited(database: Database) -> Database:
+    """As the server opens it. It refuses a transaction inside another one, so every test of a page notices one."""
+    if isinstance(database, RequestDatabase):
+        return database
+    return RequestDatabase(database, statement_timeout=timedelta(minutes=1), per_user=10)
 
 
 def release_apps() -> None:

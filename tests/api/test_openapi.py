@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.fixture
 def app(clock: MovableClock) -> Litestar:
-    return create_app(Database.__new__(Database), clock, SecretStr(TOKEN))
+    return create_app(Database("", pool_size=1, wait=timedelta(0)), clock, SecretStr(TOKEN))
 
 
 @pytest.fixture

@@ -162,7 +162,7 @@ async def test_a_refused_fragment_says_when_to_retry(database: Database, clock: 
         async with database.as_system() as conn:
             row = await (await conn.execute("SELECT id FROM users")).fetchone()
         assert row is not None
-        async with limited.as_user(UserId(row[0])):
+        async with limited.slot(UserId(row[0])):  # as another request of hers would
             refused = await ada.part("/feeds")
 
     assert (refused.status_code, refused.headers.get("retry-after")) == (429, "1")

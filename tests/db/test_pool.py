@@ -2,8 +2,8 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import timedelta
 from functools import partial
 
@@ -193,6 +193,33 @@ async def test_a_connection_whose_server_hangs_is_not_used_again(conninfo: str) 
         await database.ping()
 
 
+Begin = Callable[[], AbstractAsyncContextManager[Connection]]
+
+
+async def use(begin: Begin) -> None:
+    """One transaction, in a request of its own: each is a task."""
+
+    async def request() -> None:
+        async with begin() as conn:
+            await conn.execute("SELECT 1")
+
+    await asyncio.create_task(request())
+
+
+@pytest.mark.parametrize("per_user", [1, 3])
+async def test_a_request_does_not_begin_a_transaction_inside_another_one(database: Database, per_user: int) -> None:
+    ann = UserId(new_id())
+    limited = RequestDatabase(database, statement_timeout=timedelta(seconds=5), per_user=per_user)
+    of_ann = limited.of(ann)
+    for begin in (limited.transaction, limited.as_system, partial(limited.as_user, ann), of_ann.transaction):
+        async with of_ann.transaction():
+            with pytest.raises(RuntimeError, match="inside another one"):
+                async with begin():
+                    pass
+        async with begin() as conn:
+            await conn.execute("SELECT 1")
+
+
 async def test_one_user_has_only_some_of_the_connections(database: Database) -> None:
     ann, bob = UserId(new_id()), UserId(new_id())
     limited = RequestDatabase(
@@ -200,13 +227,10 @@ async def test_one_user_has_only_some_of_the_connections(database: Database) -> 
     )
     async with limited.as_user(ann):
         with pytest.raises(TooManyRequests):
-            async with limited.as_user(ann):
-                pass
-        async with limited.as_user(bob) as conn:
-            await conn.execute("SELECT 1")
+            await use(partial(limited.as_user, ann))
+        await use(partial(limited.as_user, bob))
 
-    async with limited.as_user(ann) as conn:
-        await conn.execute("SELECT 1")
+    await use(partial(limited.as_user, ann))
 
 
 async def test_all_transactions_of_a_client_share_its_connections(database: Database) -> None:
@@ -218,12 +242,9 @@ async def test_all_transactions_of_a_client_share_its_connections(database: Data
     for begin in (of_ann.transaction, of_ann.as_system, partial(of_ann.as_user, ann), partial(limited.as_user, ann)):
         async with of_ann.transaction():
             with pytest.raises(TooManyRequests):
-                async with begin():
-                    pass
-            async with limited.of(bob).transaction() as conn:
-                await conn.execute("SELECT 1")
-        async with begin() as conn:
-            await conn.execute("SELECT 1")
+                await use(begin)
+            await use(limited.of(bob).transaction)
+        await use(begin)
 
 
 async def test_a_statement_over_the_time_limit_does_not_end_the_transaction(database: Database) -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import Self
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -132,6 +132,9 @@ class RequestDatabase(Database):
     not even say that within `GRACE`, it raises DatabaseUnavailable. A transaction that does nothing for `IDLE_TIMEOUT`
     loses its connection: no slow client holds locks. The transactions of one user have `per_user` connections together,
     whether pages, tokens, streams or feeds of views begin them (`as_user`, `of`); others wait without one.
+
+    A transaction must not begin inside another one of the same request: where all connections of a client, or of the
+    pool, are in use that way, each waits for another. That is a bug, and raises RuntimeError also while some are free.
     """
 
     IDLE_TIMEOUT = timedelta(minutes=1)
@@ -143,6 +146,7 @@ class RequestDatabase(Database):
     ) -> None:  # fmt: skip
         self._per_user, self._longest_wait = per_user, longest_wait
         self._slots: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
+        self._holding: WeakSet[asyncio.Task[object]] = WeakSet()  # those with a transaction
         self.conninfo = database.conninfo
         self._database = database
         self._answer_within = statement_timeout + self.GRACE
@@ -152,16 +156,38 @@ class RequestDatabase(Database):
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
         """As in Database. Raises DatabaseUnavailable, QueryTimedOut."""
-        async with self._database.transaction() as conn:
-            limit_answers(conn, self._answer_within)
-            await conn.execute(
-                """
-                SELECT set_config('statement_timeout', %(statement)s, true),
-                    set_config('idle_in_transaction_session_timeout', %(idle)s, true)
-                """,
-                self._timeouts,
-            )
-            yield conn
+        with self._only_one():
+            async with self._database.transaction() as conn:
+                await self._limit(conn)
+                yield conn
+
+    async def _limit(self, conn: Connection) -> None:
+        limit_answers(conn, self._answer_within)
+        await conn.execute(
+            """
+            SELECT set_config('statement_timeout', %(statement)s, true),
+                set_config('idle_in_transaction_session_timeout', %(idle)s, true)
+            """,
+            self._timeouts,
+        )
+
+    @contextmanager
+    def _only_one(self) -> Iterator[None]:
+        """While a task has a transaction."""
+        task = self._task()
+        self._holding.add(task)
+        try:
+            yield
+        finally:
+            self._holding.discard(task)
+
+    def _task(self) -> asyncio.Task[object]:
+        """The current task, without a transaction. Raises RuntimeError."""
+        task = asyncio.current_task()
+        assert task is not None
+        if task in self._holding:
+            raise RuntimeError("A transaction of a request began inside another one.")
+        return task
 
     @asynccontextmanager
     async def as_user(self, user_id: UserId) -> AsyncIterator[Connection]:
@@ -172,6 +198,7 @@ class RequestDatabase(Database):
     @asynccontextmanager
     async def slot(self, client: Hashable) -> AsyncIterator[None]:
         """Wait for one of the connections that a client may have. Raises TooManyRequests."""
+        self._task()  # before it waits for itself
         slots = self._slots.setdefault(client, asyncio.Semaphore(self._per_user))
         try:
             async with asyncio.timeout(self._longest_wait.total_seconds()):
@@ -189,8 +216,7 @@ class RequestDatabase(Database):
 
 
 class ClientDatabase(Database):
-    """The connections of a request of one client: a user, or the operator's token. A transaction must not begin inside
-    another one: when a client's connections are all in use, both would wait for the other."""
+    """The connections of a request of one client: a user, or the operator's token."""
 
     def __init__(self, database: RequestDatabase, client: Hashable) -> None:
         self.conninfo = database.conninfo
