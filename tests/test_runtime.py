@@ -104,7 +104,7 @@ def _everything(values: Settings) -> tuple[object, object]:
 async def test_tagging_runs_only_with_a_key(given: dict[str, str], runs: bool) -> None:
     options = options_of(settings(**given))
     sandbox = cast("Sandbox", None)
-    tools = Tools(cast("Database", None), CLIENT, sandbox, sandbox, sandbox, lambda: START, options)
+    tools = Tools(cast("Database", None), CLIENT, sandbox, sandbox, sandbox, sandbox, lambda: START, options)
 
     assert ("tagging" in every_stage(tools)) is runs
 

@@ -109,6 +109,7 @@ class Tools:
     sandbox: Sandbox  # reads feeds
     page_sandbox: Sandbox  # reads pages and sitemaps, which takes longer
     text_sandbox: Sandbox  # reads texts of articles, with models in memory
+    image_sandbox: Sandbox  # resizes images: no page waits for a hostile one
     clock: Clock
     options: StageOptions
     index: SearchIndex | None = None
@@ -146,7 +147,7 @@ def _make_fetcher(tools: Tools) -> Fetcher:
 def _make_image_fetcher(tools: Tools) -> ImageFetcher:
     turns, options, limits = make_turns(tools), tools.options.images, tools.options.fetching
     pages = PageRequests(tools.client, turns, tools.clock, limits.robot, limits.crawl_delay_max)
-    return ImageFetcher(tools.database, pages, turns, tools.page_sandbox, tools.clock, options, outage=tools.outage)
+    return ImageFetcher(tools.database, pages, turns, tools.image_sandbox, tools.clock, options, outage=tools.outage)
 
 
 def make_remover(tools: Tools) -> Remover:

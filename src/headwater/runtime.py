@@ -135,12 +135,13 @@ async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIte
             open_sandbox(settings) as feeds,
             open_page_sandbox(settings) as pages,
             open_text_sandbox(settings) as texts,
+            open_image_sandbox(settings) as images,
             open_sandbox(settings, processes=1, preload="headwater.sources.opml") as uploads,  # no stage waits for it
             open_index(settings) as index,
         ):
             await database.connect()
             options, mailer = options_of(settings), mailer_of(settings)
-            tools = Tools(database, client, feeds, pages, texts, utc_now, options, index, mailer=mailer)
+            tools = Tools(database, client, feeds, pages, texts, images, utc_now, options, index, mailer=mailer)
             yield Runtime(settings, tools, server.embedded, uploads)
 
 
@@ -180,6 +181,14 @@ def open_page_sandbox(settings: Settings) -> Sandbox:
     return Sandbox(
         processes=settings.extract_processes, time_limit=settings.extract_timeout, memory_limit=settings.parse_memory,
         preload=("headwater.extraction.extract", "headwater.sitemaps.read", "headwater.spider.find_links"),
+    )  # fmt: skip
+
+
+def open_image_sandbox(settings: Settings) -> Sandbox:
+    """One process that resizes images: hostile ones take all of their time, and pages would wait for them."""
+    return Sandbox(
+        processes=1, time_limit=settings.extract_timeout, memory_limit=settings.parse_memory,
+        preload=("headwater.images.resize", "headwater.images.page_icons"),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from headwater.images.decide import format_of
-from headwater.images.resize import resize
+from headwater.images.resize import MOST_SCANS, resize
 from headwater.images.types import ICON_SIDE, LEAD_HEIGHT, LEAD_WIDTH, ImageKind, Refusal, ResizedImage
 from tests.images.world import picture
 
@@ -79,6 +79,18 @@ def bomb(width: int, height: int) -> bytes:
 @pytest.mark.parametrize("kind", list(ImageKind))
 def test_a_decompression_bomb_is_refused_by_its_header(kind: ImageKind) -> None:
     assert resize(bomb(30_000, 30_000), kind=kind) is Refusal.TOO_LARGE
+
+
+@pytest.mark.parametrize("kind", list(ImageKind))
+def test_a_jpeg_with_very_many_scans_is_refused(kind: ImageKind) -> None:
+    """80,000 of them, in 5 MB, take hours: each is decoded as a whole image."""
+    out = io.BytesIO()
+    Image.new("RGB", (600, 600), "teal").save(out, "JPEG", progressive=True)
+    body = out.getvalue()
+    last = body[body.rindex(b"\xff\xda") : -2]
+
+    assert made(body, kind)
+    assert resize(body[:-2] + MOST_SCANS * last + body[-2:], kind=kind) is Refusal.TOO_LARGE
 
 
 def test_a_bomb_inside_of_an_ico_file_is_refused() -> None:

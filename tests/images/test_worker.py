@@ -1,9 +1,15 @@
+from dataclasses import replace
 from datetime import timedelta
+from typing import cast
 
 import pytest
 
 from headwater.hosts.outage import OUTAGE_SITES, HostAttempt
-from headwater.images.types import Refusal
+from headwater.images.types import ImageOptions, Refusal
+from headwater.pipeline import STAGES, Tools
+from headwater.runtime import options_of
+from headwater.sandbox import Sandbox
+from headwater.settings import load_settings
 from tests.builders import a_source
 from tests.images.world import ImageWorld, an_image, picture
 from tests.site import page
@@ -21,6 +27,21 @@ async def test_a_lead_image_is_fetched_resized_and_stored_as_webp(world: ImageWo
     assert row["data"][8:12] == b"WEBP"
     assert len(row["digest"]) == 32
     assert (row["tries"], row["reason"], row["ready_at"], row["lease"]) == (0, None, None, None)
+
+
+async def test_images_are_read_in_a_process_of_their_own_and_no_page_waits_for_one(world: ImageWorld) -> None:
+    """The pipeline gives the stage no other sandbox: without one for pages it works."""
+    world.site.answers["news.example/a.png"] = an_image()
+    article = await world.want_lead("news.example/a.png")
+    none = cast("Sandbox", None)
+    options = replace(options_of(load_settings({}).values), images=ImageOptions(timeout=timedelta(minutes=1)))
+    async with Sandbox(processes=1, time_limit=timedelta(minutes=1), memory_limit=512_000_000) as images:
+        tools = Tools(world.database, world.client, none, none, none, images, world.clock, options)
+        stage = STAGES["images"](tools)
+        (claimed,) = await stage.claim(1)
+        await stage.work(claimed)
+
+    assert (await world.row(article))["data"] is not None
 
 
 async def test_an_image_that_several_articles_share_is_requested_once(world: ImageWorld) -> None:

@@ -44,6 +44,7 @@ class ImageWorld:
     clock: MovableClock
     site: Site
     stage: ImageFetcher
+    client: Client
     outage: OutageDetector = field(default_factory=OutageDetector)
 
     async def want_lead(self, place: str, article_id: UUID | None = None) -> UUID:
@@ -100,4 +101,4 @@ async def an_image_world(database: Database, clock: MovableClock) -> AsyncIterat
         outage = OutageDetector()
         chosen = ImageOptions(timeout=timedelta(minutes=1))
         stage = ImageFetcher(database, pages, turns, sandbox, clock, chosen, outage)
-        yield ImageWorld(database, clock, site, stage, outage)
+        yield ImageWorld(database, clock, site, stage, client, outage)

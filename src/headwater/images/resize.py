@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MOST_PIXELS = 40_000_000  # 160 MB in memory; cameras take 24 to 60 million, sites publish less
+MOST_SCANS = 50  # of a JPEG; ordinary ones have 1 to 12, and each takes as long as one image
 ICON_LEAST = 8
 LEAD_LEAST = (300, 150)  # smaller ones are buttons, logos and counting pixels
 LEAD_FLATTEST, LEAD_TALLEST = 4.0, 0.5  # width by height: banners and columns are not cut
@@ -20,6 +21,7 @@ ICON_WIDEST = 2.0
 ICON_QUALITY, LEAD_QUALITY = 90, 72
 SOLID = 204  # of 255: icons that cover at least four fifths of their square
 DARK, LIGHT, INK = 70, 230, "#26373e"
+_SCAN = b"\xff\xda"  # begins one; in the data of an image 0xff is followed by 0
 METHOD = 4  # of the WebP encoder: 6 takes three times as long for 2 %
 
 
@@ -30,6 +32,8 @@ def resize(body: bytes, *, kind: ImageKind) -> ResizedImage | Refusal:
     form = format_of(body)
     if form is None:
         return Refusal.NOT_AN_IMAGE
+    if form == "JPEG" and body.count(_SCAN) > MOST_SCANS:
+        return Refusal.TOO_LARGE
     Image.MAX_IMAGE_PIXELS = MOST_PIXELS // 2  # Pillow raises an error at twice this, also for the parts of an .ico
     try:
         with Image.open(io.BytesIO(body), formats=(form,)) as image:
