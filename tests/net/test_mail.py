@@ -1,6 +1,7 @@
 """Letters, handed in at a mail server on loopback."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from itertools import chain, repeat
@@ -119,6 +120,26 @@ async def test_a_server_that_keeps_an_email_waiting_is_given_up(monkeypatch: pyt
 
     async with a_talker(b"220-wait\r\n", every=0.05) as mailer, asyncio.timeout(300):
         assert not await mailer.send("ann@example.com", "A", "text")
+
+
+async def test_a_server_that_sends_lines_without_end_is_given_up_before_they_fill_the_memory() -> None:
+    sent = Counter[str]()
+
+    async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while sent["bytes"] < 100_000_000:
+                writer.write(b"220-" + 4_000 * b"x" + b"\r\n")
+                sent["bytes"] += 4_006
+                await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
+        mailer = Mailer(SmtpServer.parse(f"smtp://127.0.0.1:{server.sockets[0].getsockname()[1]}"), FROM)
+        with capture_logs() as logged:
+            assert await mailer.deliver("ann@example.com", "A", "text") is Delivery.FAILED
+
+    assert "more than 1,000,000 bytes" in str(logged)
+    assert sent["bytes"] < 50_000_000  # what was read, and what the kernel takes
 
 
 async def test_a_log_in_that_cannot_be_answered_is_a_failure() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from email.message import EmailMessage
 from enum import Enum, auto
 from ipaddress import ip_address
-from typing import Self
+from typing import IO, Self
 from urllib.parse import unquote, urlsplit
 
 from headwater.errors import Invalid
@@ -21,6 +21,7 @@ log = get_logger()
 
 TIMEOUT_S = 20  # for each line of the server
 WHOLE_S = 60  # for an email; shorter than the lease of a queued one
+ANSWER_BYTES = 1_000_000  # of all lines of the server, for an email
 PORTS = {"smtp": 587, "smtps": 465}
 INVALID = "HEADWATER_SMTP_URL is invalid: write smtp://user:password@mail.example:587."
 
@@ -117,8 +118,28 @@ class Mailer:
             server.close()
 
 
+class _LimitedLines:
+    """The lines of a server, until there are too many: one answer may have any number of them."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._left = ANSWER_BYTES
+
+    def readline(self, size: int) -> bytes:
+        """Raises OSError."""
+        line = self._file.readline(size)
+        self._left -= len(line)
+        if self._left < 0:
+            raise OSError(f"it sent more than {ANSWER_BYTES:,} bytes")
+        return line
+
+    def close(self) -> None:
+        self._file.close()
+
+
 class _LimitedSmtp(smtplib.SMTP):
-    """A connection that is shut down after WHOLE_S: a server that sends a line now and then would hold it for ever."""
+    """A connection that is shut down after WHOLE_S: a server that sends a line now and then would hold it for ever.
+    What the server says is limited, too."""
 
     _timer: threading.Timer | None = None
 
@@ -127,6 +148,8 @@ class _LimitedSmtp(smtplib.SMTP):
             self._timer = threading.Timer(WHOLE_S, self._shut_down)
             self._timer.daemon = True
             self._timer.start()
+        if self.file is None and self.sock is not None:
+            self.file = _LimitedLines(self.sock.makefile("rb"))
         return super().getreply()
 
     def close(self) -> None:
