@@ -5,18 +5,15 @@ from hashlib import sha256
 
 from headwater.articles.fingerprint import NEAR_BITS, distance
 from headwater.articles.types import ContentChange, Extracted, NewContent, Plan, Saved, Stored
-from headwater.errors import InvalidUrl
 from headwater.types import ArticleId
-from headwater.urls import site_of
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A stored text: of which article, under which URL, and the SHA-256 of its HTML."""
+    """A stored text: of which article, and the SHA-256 of its text and HTML."""
 
     article_id: ArticleId
-    url: str
-    html_hash: bytes
+    body_hash: bytes
 
 
 @dataclass(slots=True)
@@ -28,15 +25,23 @@ class KnownTexts:
     fresh: list[tuple[int, ArticleId]] = field(default_factory=list[tuple[int, ArticleId]])
 
     def equal(self, record: NewContent, merged: Extracted) -> ArticleId | None:
-        """Another article whose text and HTML may be shown for this one: of the same site, or with the same HTML.
+        """Another article with exactly this text and HTML, which is shown for this one.
 
-        The hash covers the words alone. A copy on another site may have the same words and other links.
+        The hash covers the words alone. A page with the same words may have other links, and readers of the one may
+        not be readers of the other: a page that only a private feed lists may link to what its subscribers paid for.
         """
         originals = self.originals.get(merged.content_hash or b"", [])
         if any(one.article_id == record.article_id for one in originals):
             return None
-        html = html_hash(merged.html) if originals else b""
-        return next((one.article_id for one in originals if one.html_hash == html or _is_same_site(one, record)), None)
+        body = body_hash(merged) if originals else b""
+        return next((one.article_id for one in originals if one.body_hash == body), None)
+
+    def differs(self, record: NewContent, before: Stored) -> bool:
+        """Whether a page that shares the text of another has the same words as before, and now its own HTML."""
+        found = record.extracted
+        if before.duplicate_of is None or not found.content_hash or found.content_hash != before.record.content_hash:
+            return False
+        return self.equal(record, found) != before.duplicate_of
 
     def near(self, record: NewContent) -> ArticleId | None:
         """A near-duplicate of this text, stored or of this batch."""
@@ -54,7 +59,7 @@ class KnownTexts:
         if merged.content_hash:
             for content_hash, originals in self.originals.items():
                 self.originals[content_hash] = [one for one in originals if one.article_id != article_id]
-            added = Original(article_id, record.url, html_hash(merged.html))
+            added = Original(article_id, body_hash(merged))
             self.originals.setdefault(merged.content_hash, []).append(added)
         if merged.simhash is not None and not is_near:
             self.fresh.append((merged.simhash, article_id))
@@ -75,13 +80,6 @@ def link(record: NewContent, before: Stored | None, plan: Plan, known: KnownText
     )
 
 
-def html_hash(html: str) -> bytes:
-    """SHA-256, as PostgreSQL computes it."""
-    return sha256(html.encode("utf-8", "surrogatepass")).digest()
-
-
-def _is_same_site(original: Original, record: NewContent) -> bool:
-    try:
-        return site_of(original.url) == site_of(record.url)
-    except InvalidUrl:
-        return False
+def body_hash(record: Extracted) -> bytes:
+    """SHA-256 of text and HTML, as PostgreSQL computes it. Neither contains control characters."""
+    return sha256(f"{record.text}\x1f{record.html}".encode("utf-8", "surrogatepass")).digest()

@@ -30,6 +30,8 @@ async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime
     for record in records:
         before = stored.get(record.article_id)
         plan = plan_content(before, record.extracted)
+        if before is not None and known.differs(record, before):
+            plan = Plan(ContentChange.RENEWED, plan.merged, takes_text=True)
         one = link(record, before, plan, known)
         saved.append(one)
         # What the next record of the same article in this batch is compared with.
@@ -72,14 +74,15 @@ async def has_text(conn: Connection, *, article_id: ArticleId) -> bool:
 async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) -> dict[bytes, list[Original]]:
     """The articles that have these texts, the oldest first."""
     statement = """
-        SELECT content_hash, article_id, url, sha256(convert_to(coalesce(html, ''), 'UTF8'))
+        SELECT content_hash, article_id,
+            sha256(convert_to(coalesce(text, '') || E'\\x1f' || coalesce(html, ''), 'UTF8'))
         FROM content WHERE content_hash = ANY(%(hashes)s::bytea[]) AND duplicate_of IS NULL ORDER BY article_id
     """
     hashes = [record.extracted.content_hash for record in records if record.extracted.content_hash]
     cur = await conn.execute(statement, {"hashes": hashes})
     originals: dict[bytes, list[Original]] = {}
-    for content_hash, article_id, url, html in await cur.fetchall():
-        originals.setdefault(bytes(content_hash), []).append(Original(article_id, url, bytes(html)))
+    for content_hash, article_id, body in await cur.fetchall():
+        originals.setdefault(bytes(content_hash), []).append(Original(article_id, bytes(body)))
     return originals
 
 
