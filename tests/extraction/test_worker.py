@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from structlog.testing import capture_logs
 
 from headwater.articles.store.content import search
 from headwater.articles.store.records import keep as keep_articles
+from headwater.articles.store.records import keep_pages
 from headwater.articles.types import ContentChange, ListedEntry
 from headwater.bodies import store as bodies
 from headwater.bodies.types import NewBody
@@ -66,11 +68,13 @@ async def source(database: Database) -> SourceId:
 
 
 async def fetched(
-    database: Database, body: bytes, url: str = URL, *, source: SourceId | None = None, final_url: str | None = None
-) -> None:
+    database: Database, body: bytes, url: str = URL, *, source: SourceId | None = None, final_url: str | None = None,
+    origin: Origin | None = None,
+) -> None:  # fmt: skip
     """Put a page where the fetcher leaves it: its URL fetched in the frontier, its body waiting to be read."""
     async with database.transaction() as conn:
-        await queue.submit(conn, submissions=[Submission(url, Origin.FEED, source)], now=START)
+        origin = origin or (Origin.FEED if source else Origin.MANUAL)
+        await queue.submit(conn, submissions=[Submission(url, origin, source)], now=START)
         claimed = await claims.claim(
             conn, lease=new_id(), now=START, leased_until=START + LEASE, hosts=5, urls_per_host=5
         )
@@ -415,3 +419,44 @@ async def test_changes_are_queued_for_the_index(database: Database, extractor: E
     await run(extractor)
 
     assert await rows(database, "SELECT action, version FROM deliveries") == [("index", 1)]
+
+
+async def test_a_page_that_readers_removed_since_is_not_read_into_the_article_of_its_canonical_url(
+    database: Database, extractor: Extractor, source: SourceId
+) -> None:
+    """It may be a gift link: the article of its canonical URL is read by others, and has no text yet."""
+    async with database.transaction() as conn:
+        public = an_article("https://river.example/news/high-water")
+        await keep_articles(conn, seen_at=START, listed=[ListedEntry(source, public)])
+    await fetched(database, a_page(CANONICAL), f"{URL}?gift=0123456789abcdef", origin=Origin.SAVED)
+
+    await run(extractor)
+
+    assert await rows(database, "SELECT count(*) FROM content") == [(0,)]
+    assert await rows(database, "SELECT count(*) FROM articles") == [(1,)]
+
+
+async def test_a_page_that_a_public_source_without_a_feed_finds_is_its_own_from_then_on(
+    database: Database, extractor: Extractor, source: SourceId
+) -> None:
+    """Whoever saved it, or listed it in a private feed, before: otherwise it would stay hidden from all others."""
+    async with database.transaction() as conn:
+        page = replace(an_article(URL), is_own=None)
+        await keep_pages(conn, seen_at=START, pages=[ListedEntry(None, page)])
+    await fetched(database, a_page(), origin=Origin.SAVED)
+    await run(extractor)
+    async with database.transaction() as conn:
+        known = await queue.find_known(conn, urls=[URL], source_id=source)
+        await queue.submit(conn, submissions=[Submission(URL, Origin.SITEMAP, source)], now=START)
+        stats = await listing.stats(conn, now=START)
+    moved = await in_frontier(database)
+
+    await fetched(database, a_page(), source=source)
+    (report,) = await run(extractor)
+
+    assert known == {}
+    assert [(one.source_id, one.pending) for one in stats.by_source if one.pending] == [(source, 1)]
+    assert (moved.origin, moved.source_id) == (Origin.SITEMAP, source)
+    assert report.saved is not None
+    assert report.saved.change is ContentChange.UNCHANGED
+    assert await rows(database, "SELECT source_id FROM article_sources") == [(source,)]

@@ -3,16 +3,17 @@ article becomes visible to everyone, or hidden, reaches the index."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
 from headwater.accounts.quotas import Quotas
-from headwater.articles.store import records
+from headwater.articles.store import records, state
 from headwater.articles.types import ListedEntry
 from headwater.audit.types import COMMAND_LINE
 from headwater.channels.route import router_of
 from headwater.channels.types import DestinationKind
-from headwater.channels.visible import route_deleted
+from headwater.channels.visible import route_deleted, submit_urls
 from headwater.db import Database
 from headwater.documents import store as documents
 from headwater.frontier.keys import locate
@@ -24,6 +25,7 @@ from headwater.library.store import marks
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.reading import count_documents, read_feed, read_messages
 from headwater.publishing.worker import Indexer
+from headwater.removal.worker import Remover
 from headwater.sources import operate
 from headwater.sources.custom import moderate
 from headwater.sources.custom import store as custom
@@ -376,3 +378,63 @@ async def test_a_channel_does_not_send_what_became_private_after_it_was_queued(d
     public = await read()
     await _drop_system(desk)
     assert (public, await read()) == ((1, 1), (0, 0))
+
+
+async def _save_page(desk: Desk, url: str) -> None:
+    saved = await save_page(desk.database, user_id=desk.user_id, address=url, quotas=Quotas(), now=START)
+    async with desk.database.transaction() as conn:
+        await extract_text(conn, saved.article_id, saved.url, text="Of otters.")
+        await state.queue_classifying(conn, ids=[saved.article_id], at=START)
+    await desk.settle()
+
+
+async def test_a_page_that_a_reader_saved_is_indexed_once_an_operator_submits_it(
+    database: Database, desk: Desk
+) -> None:
+    url = "https://open.example/saved"
+    await _save_page(desk, url)
+    before = desk.indexed
+
+    async with database.transaction() as conn:
+        await submit_urls(conn, submissions=[Submission(url, Origin.MANUAL)], now=desk.clock())
+    await desk.settle()
+
+    assert (before, desk.indexed) == (set(), {url})
+
+
+async def test_a_page_of_a_private_feed_is_indexed_once_an_operator_submits_it_and_stays_without_the_feed(
+    database: Database, desk: Desk
+) -> None:
+    async with database.transaction() as conn:
+        await frontier_queue.submit(conn, submissions=[Submission(URL, Origin.FEED, desk.source_id)], now=START)
+        await submit_urls(conn, submissions=[Submission(URL, Origin.MANUAL)], now=desk.clock())
+    await desk.settle()
+    submitted = desk.indexed
+
+    async with database.as_system() as conn:
+        await sources.remove(conn, source_id=desk.source_id)
+    await desk.settle()
+
+    assert (submitted, desk.indexed) == ({URL}, {URL})
+
+
+async def test_what_a_submitted_sitemap_names_is_indexed_and_a_reader_who_saved_it_cannot_delete_it(
+    database: Database, desk: Desk
+) -> None:
+    url = "https://open.example/named"
+    async with database.transaction() as conn:
+        await frontier_queue.submit(conn, submissions=[Submission(url, Origin.SITEMAP)], now=START)
+        page = replace(an_article(url), is_own=None)
+        ids = await records.keep_pages(conn, seen_at=START, pages=[ListedEntry(None, page)])
+        await extract_text(conn, ids[page.url_key], url)
+    await desk.settle()
+    named = desk.indexed
+
+    saved = await save_page(database, user_id=desk.user_id, address=url, quotas=Quotas(), now=desk.clock())
+    async with database.as_user(desk.user_id) as conn:
+        await marks.mark(conn, user_id=desk.user_id, article_id=saved.article_id, is_saved=False, now=desk.clock())
+    desk.clock.move(days=2)
+    await Remover(database, desk.clock).sweep()
+    await desk.settle()
+
+    assert (named, desk.indexed) == ({url}, {url})

@@ -166,6 +166,8 @@ async def test_an_article_that_a_reader_starred_stays(conn: Connection) -> None:
 
     assert starred == [kept]
     assert await the_articles(conn) == [], "nobody has starred it any more"
+    urls = await listing.list_urls(conn, wanted=UrlFilter(), now=START, limit=10)
+    assert [one.url for one in urls.urls] == [], "it would be fetched again, and come back without an owner"
 
 
 async def test_a_feed_of_a_deleted_user_that_others_follow_still_counts_as_a_users(conn: Connection) -> None:

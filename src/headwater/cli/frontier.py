@@ -13,6 +13,7 @@ from uuid import UUID
 import typer
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
+from headwater.channels.visible import submit_urls
 from headwater.cli import output
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.import_urls import ImportCounts, ImportOptions, UrlImporter
@@ -24,7 +25,7 @@ from headwater.cli.url_lines import STANDARD_INPUT, Format
 from headwater.db import Connection
 from headwater.errors import HeadwaterError, Invalid
 from headwater.frontier.matching import retry_matching
-from headwater.frontier.store import changes, listing, queue
+from headwater.frontier.store import changes, listing
 from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, SubmitOutcome, UrlFilter
 from headwater.runtime import Runtime
 from headwater.sources.follow import find
@@ -61,7 +62,7 @@ async def submit(
     async with runtime.database.transaction() as conn:
         source_id = await _source_id(conn, source)
         submissions = [Submission(url, Origin.MANUAL, source_id=source_id, priority=priority) for url in given]
-        results = await queue.submit(conn, submissions=submissions, now=runtime.tools.clock())
+        results = await submit_urls(conn, submissions=submissions, now=runtime.tools.clock())
     for one in results:
         text = f"{one.result:8} {output.without_controls(one.url)}{f': {one.reason}' if one.reason else ''}"
         print_result({"url": one.url, "result": one.result, "id": one.id, "reason": one.reason}, text, as_json=as_json)

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from headwater.channels.visible import submit_urls
 from headwater.cli.url_lines import BadLine, Format, GivenUrl, LineBatch, batches
 from headwater.db import Connection, Database
 from headwater.errors import SourceNotFound
-from headwater.frontier.store import queue
 from headwater.frontier.types import Origin, Submission, SubmitOutcome
 from headwater.sources.follow import find
 from headwater.types import Clock, SourceId
@@ -79,7 +79,7 @@ class UrlImporter:
         async with self.database.transaction() as conn:
             asked = [await self._submission(conn, line) for line in lines if isinstance(line, GivenUrl)]
             good = [(line, made) for line, made in asked if isinstance(made, Submission)]
-            results = await queue.submit(conn, submissions=[made for _, made in good], now=self.clock())
+            results = await submit_urls(conn, submissions=[made for _, made in good], now=self.clock())
         problems += [made for _, made in asked if isinstance(made, BadLine)]
         for (line, _), one in zip(good, results, strict=True):
             if one.result is SubmitOutcome.INVALID:

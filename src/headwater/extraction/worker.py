@@ -25,7 +25,7 @@ from headwater.extraction.types import ClaimedPage, ExtractionOptions, Extractio
 from headwater.frontier.keys import locate
 from headwater.frontier.store import changes
 from headwater.frontier.store.listing import find_several
-from headwater.frontier.types import FrontierOptions, Origin
+from headwater.frontier.types import FrontierOptions
 from headwater.images import store as images
 from headwater.images.types import URL_MAX, WantedLead
 from headwater.observability.log import get_logger
@@ -139,7 +139,8 @@ class Extractor:
 
     async def _place(self, conn: Connection, batch: Sequence[_ReadPage], now: datetime) -> list[_Placed]:
         """The article of each record. A page without text creates none; it only adds to a stored one. Nor does one that
-        a reader saved for later: they removed it since."""
+        only readers kept, if they removed it since: it has no article of its own, and is not that of its canonical URL,
+        which others may read."""
         known = await _known(conn, batch)
         saved = await _find_saved(conn, [read.page.url for read in batch if read.page.source_id is None], now)
         placed: list[_Placed] = []
@@ -147,7 +148,7 @@ class Extractor:
             if isinstance(read.found, Failed):
                 continue
             page, found = read.page, read.found
-            alias = alias_of(page.final_url, found.canonical_url)
+            alias = None if page.url in saved else alias_of(page.final_url, found.canonical_url)
             url, article = decide.choose_article(page.url, page.final_url, alias, found, known)
             if article is None and (found.content_hash is None or page.url in saved):
                 continue
@@ -158,10 +159,10 @@ class Extractor:
 
 
 async def _find_saved(conn: Connection, urls: Sequence[str], now: datetime) -> set[str]:
-    """Those of these URLs that were queued because readers saved them for later, or are no longer queued."""
+    """Those of these URLs that are queued only because readers saved or starred them, or are no longer queued."""
     ids = {locate(url).key.id: url for url in urls}
     found = await find_several(conn, ids=list(ids), now=now) if ids else {}
-    return {url for one, url in ids.items() if one not in found or found[one].origin is Origin.SAVED}
+    return {url for one, url in ids.items() if one not in found or found[one].is_saved}
 
 
 async def _known(conn: Connection, batch: Sequence[_ReadPage]) -> dict[bytes, KnownArticle]:

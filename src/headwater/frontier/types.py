@@ -52,12 +52,14 @@ class SubmitOutcome(StrEnum):
 
 
 class Submitted(NamedTuple):
-    """A submission and its result; `reason` says why it is invalid."""
+    """A submission and its result; `reason` says why it is invalid. `published_url`: the known URL, at the end of its
+    redirects, that until now only a reader had saved or a user's feed had listed."""
 
     url: str
     result: SubmitOutcome
     key: UrlKey | None = None
     reason: str | None = None
+    published_url: str | None = None
 
     @property
     def id(self) -> UUID | None:
@@ -226,6 +228,18 @@ class FrontierUrl(KnownUrl):
     discovered_at: datetime
     host: str
     status: Status
+
+    @property
+    def is_submitted(self) -> bool:
+        """Whether an operator submitted it, or a sitemap or list of links, without a source, that names it."""
+        return self.origin is Origin.MANUAL or (
+            self.origin in {Origin.SITEMAP, Origin.SPIDER} and self.source_id is None
+        )
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether it is here only because readers saved it, or starred it before its feed was deleted."""
+        return self.origin is Origin.SAVED or (self.origin is Origin.FEED and self.source_id is None)
 
 
 @dataclass(frozen=True, slots=True)

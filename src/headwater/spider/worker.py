@@ -106,7 +106,7 @@ class Spider:
         # Locks its row, so that no other worker spends of the same budget meanwhile.
         spent = await bodies.spend(conn, source_id=source.id, kind=PageKind.LIST, now=now, count=0) if source else 0
         found = candidates(page, source, links)
-        known = await queue.find_known(conn, urls=[one.url for one in found])
+        known = await queue.find_known(conn, urls=[one.url for one in found], source_id=source.id if source else None)
         wanted = [one for one in found if one.url not in known][: max(budget - spent, 0)]
         if not wanted:
             return 0

@@ -17,13 +17,13 @@ from headwater.api.parameters import ByHost, Cursor, Limit, PathId, read_cursor,
 from headwater.asgi.handlers import Call, CallContext, encode_cursor
 from headwater.audit.types import AuditAction
 from headwater.channels.types import DestinationLimits
-from headwater.channels.visible import frontier_id, route_deleted
+from headwater.channels.visible import frontier_id, route_deleted, submit_urls
 from headwater.db import Connection
 from headwater.downstream.store import find_extracted
 from headwater.errors import InvalidUrl, UrlNotFound
 from headwater.frontier.keys import locate
 from headwater.frontier.matching import retry_matching
-from headwater.frontier.store import changes, listing, queue
+from headwater.frontier.store import changes, listing
 from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, SubmitOutcome, Submitted, UrlFilter
 from headwater.net.guard import BlockedAddress, check_submitted
 from headwater.sources.store.sources import list_labels
@@ -100,7 +100,7 @@ async def submit(call: Call, destination_limits: Limits, data: JSONBody[schemas.
     async with call.database.transaction() as conn:
         if data.source_id and not await list_labels(conn, source_ids=[SourceId(data.source_id)]):
             raise schemas.field_error("body", "source_id", "source not found", "source_not_found")
-        [submitted] = await queue.submit(conn, submissions=[_submission(data)], now=call.now)
+        [submitted] = await submit_urls(conn, submissions=[_submission(data)], now=call.now)
     if submitted.result is SubmitOutcome.INVALID:
         raise schemas.field_error("body", "url", submitted.reason or "cannot be fetched", "invalid_url")
     return _result(submitted)
@@ -253,5 +253,5 @@ async def _submit_batch(
         for one in items
     ]
     submissions = [_submission(one) for one in checked if isinstance(one, schemas.SubmittedUrl)]
-    submitted = iter(await queue.submit(conn, submissions=submissions, now=now))
+    submitted = iter(await submit_urls(conn, submissions=submissions, now=now))
     return [_result(next(submitted)) if isinstance(one, schemas.SubmittedUrl) else one for one in checked]

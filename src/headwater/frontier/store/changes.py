@@ -176,6 +176,7 @@ async def delete(conn: Connection, *, ids: Sequence[UUID], wakes: list[Wake] | N
 
 
 async def set_sources(conn: Connection, *, sources: Mapping[UUID, SourceId | None]) -> None:
+    """Give URLs another source. Without one, what was not submitted stays only for readers who keep its article."""
     rows = sorted((url_key_of(one), to) for one, to in sources.items())
     statement = f"""
         WITH keys AS MATERIALIZED (
@@ -190,7 +191,9 @@ async def set_sources(conn: Connection, *, sources: Mapping[UUID, SourceId | Non
                 SELECT shard, host_id, url_id, source_id FROM frontier_url WHERE {IS_GIVEN} FOR UPDATE
             ) AS url
         )
-        UPDATE frontier_url SET source_id = given.new_source_id
+        UPDATE frontier_url
+        SET source_id = given.new_source_id,
+            origin = CASE WHEN given.new_source_id IS NULL AND origin <> 'm' THEN 'v' ELSE origin END
         FROM given WHERE {IS_GIVEN} RETURNING given.source_id, given.new_source_id, status::text
     """
     cur = await conn.execute(statement, {**key_columns([key for key, _ in rows]), "source_ids": [to for _, to in rows]})
@@ -202,7 +205,8 @@ async def set_sources(conn: Connection, *, sources: Mapping[UUID, SourceId | Non
 
 
 async def find_submitted(conn: Connection, *, urls: Sequence[str], except_for: SourceId | None = None) -> set[str]:
-    """Those of these URLs that were submitted manually, other than for the given source."""
+    """Those of these URLs that were submitted manually, other than for the given source, or that a sitemap or list of
+    links without a source names."""
     by_key = {key: url for url in urls if (key := _key_or_none(url)) is not None}
     if not by_key:
         return set()
@@ -210,7 +214,8 @@ async def find_submitted(conn: Connection, *, urls: Sequence[str], except_for: S
         SELECT shard, host_id, url_id
         FROM {GIVEN_KEYS}
         JOIN frontier_url USING (shard, host_id, url_id)
-        WHERE origin = 'm' AND source_id IS DISTINCT FROM %(except_for)s::uuid
+        WHERE (origin = 'm' AND source_id IS DISTINCT FROM %(except_for)s::uuid)
+            OR (origin IN ('x', 's') AND source_id IS NULL)
     """
     cur = await conn.execute(statement, {**key_columns(sorted(by_key)), "except_for": except_for})
     return {by_key[UrlKey(*row)] for row in await cur.fetchall()}

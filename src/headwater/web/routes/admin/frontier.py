@@ -20,11 +20,11 @@ from headwater.accounts.store import saved_filters
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import Call, CallContext, decode_cursor, encode_cursor
 from headwater.audit.types import AuditAction
-from headwater.channels.visible import route_deleted
+from headwater.channels.visible import route_deleted, submit_urls
 from headwater.db import Connection
 from headwater.errors import Invalid, UrlNotFound
 from headwater.frontier.matching import RETRIED, delete_matching, retry_matching
-from headwater.frontier.store import changes, listing, queue
+from headwater.frontier.store import changes, listing
 from headwater.frontier.types import (
     FrontierOptions,
     FrontierUrl,
@@ -203,7 +203,7 @@ async def submit(call: Call, data: URLEncodedBody[FrontierForm]) -> Template | R
     async with call.database.transaction() as conn:
         if source_id and not await list_labels(conn, source_ids=[source_id]):
             raise Invalid("Source not found.")
-        [submitted] = await queue.submit(conn, submissions=[submission], now=call.now)
+        [submitted] = await submit_urls(conn, submissions=[submission], now=call.now)
     if submitted.result is SubmitOutcome.INVALID:
         raise Invalid(f"This URL cannot be fetched: {submitted.reason}.")
     return _notice(call, f"{submitted.url} {RESULTS[submitted.result]}.")
