@@ -34,9 +34,15 @@ def printable(text: str) -> str:
     return _REFUSED.sub("", text)
 
 
+def composed(text: str) -> str:
+    """The text in Unicode's normal form C, as keyboards write it: a letter and its accent are one character. Some
+    sites, and names of files, have two; PostgreSQL compares characters."""
+    return unicodedata.normalize("NFC", text)  # at once where there is nothing to do
+
+
 def one_line(text: str) -> str:
-    """The text on one line: each run of spaces, line breaks and unprintable characters is one space."""
-    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    """The text on one line, composed: each run of spaces, line breaks and unprintable characters is one space."""
+    return composed(" ".join("".join(one if one.isprintable() else " " for one in text).split()))
 
 
 def is_blank(text: str) -> bool:

@@ -460,3 +460,19 @@ async def test_a_page_that_a_public_source_without_a_feed_finds_is_its_own_from_
     assert report.saved is not None
     assert report.saved.change is ContentChange.UNCHANGED
     assert await rows(database, "SELECT source_id FROM article_sources") == [(source,)]
+
+
+@pytest.mark.parametrize("words", ["cr\u00e9puscule", "cre\u0301puscule"])
+async def test_words_are_found_however_the_page_and_the_query_write_their_accents(
+    database: Database, extractor: Extractor, words: str
+) -> None:
+    text = "".join(
+        f"<p>Le cre\u0301puscule tombe sur la rivie\u0300re et le pont nume\u0301ro {n}.</p>" for n in range(9)
+    )
+    await fetched(database, a_page("", f"<article>{text}</article>"))
+    await run(extractor)
+
+    async with database.transaction() as conn:
+        (hit,) = await search(conn, words=words)
+
+    assert hit.url == URL

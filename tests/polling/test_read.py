@@ -29,6 +29,15 @@ def test_a_feed_is_read_with_its_newest_entries_and_comes_back_from_the_sandbox_
     assert decode(encode(feed), read_feed) == feed
 
 
+def test_titles_and_authors_have_composed_letters_and_ids_stay_as_they_are() -> None:
+    item = "<item><guid isPermaLink='false'>e\u0301</guid><title>Cafe\u0301</title><author>Rene\u0301</author></item>"
+    feed = read(f"<rss version='2.0'><channel><title>Cafe\u0301</title>{item}</channel></rss>".encode())
+
+    (entry,) = feed.entries
+    assert (feed.title, entry.title, entry.author) == ("Caf\u00e9", "Caf\u00e9", "Ren\u00e9")
+    assert entry.entry_id == "e\u0301"
+
+
 def test_what_is_no_feed_is_refused_in_words() -> None:
     with pytest.raises(NotAFeed):
         read(b"<html><body>Hello</body></html>")

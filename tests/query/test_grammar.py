@@ -42,6 +42,16 @@ ID = UUID(int=7)
 A, B, C = Words("a"), Words("b"), Words("c")
 
 
+ACCENTED = "Cafe\u0301"  # as some sites and file systems write it: a letter, then its accent
+
+
+@pytest.mark.parametrize("text", ["{}", '"{}"', "title:{}", 'source:"{}"', "tag:{}", "author:{}"])
+def test_a_letter_and_its_accent_are_one_character_in_every_leaf(text: str) -> None:
+    typed = parse(text.format(ACCENTED), Audience.READER).tree
+
+    assert typed == parse(text.format("Caf\u00e9"), Audience.READER).tree
+
+
 @pytest.mark.parametrize(
     ("text", "tree"),
     [

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from headwater.reading.text import storable, without_markup, xml_safe
+from headwater.reading.text import searchable, storable, without_markup, xml_safe
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,11 @@ from headwater.reading.text import storable, without_markup, xml_safe
 )
 def test_control_characters_are_removed_and_lone_surrogates_replaced(text: str, kept: str):
     assert storable(text) == kept
+
+
+def test_a_letter_and_its_accent_become_one_character_in_what_is_searched_only():
+    assert searchable("Cafe\u0301\0") == "Caf\u00e9"
+    assert storable("Cafe\u0301") == "Cafe\u0301"
 
 
 @given(st.text(st.characters()))

@@ -7,7 +7,7 @@ from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from headwater.reading.sanitise import sanitise
-from headwater.reading.text import storable, unescape
+from headwater.reading.text import searchable, storable, unescape
 
 MAX_TEXT = 500_000
 MAX_LINE = 1_000
@@ -87,7 +87,7 @@ def text_of_tree(root: Element) -> str:
         if length > 2 * MAX_TEXT:
             break
     lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
-    return storable("\n".join(line for line in lines if line))[:MAX_TEXT]
+    return searchable("\n".join(line for line in lines if line))[:MAX_TEXT]
 
 
 def clean(root: Element, base: str) -> str:
@@ -101,7 +101,7 @@ def short_line(value: object, *, longest: int = MAX_LINE) -> str | None:
     """Text on one line with its entities decoded, of bounded length; None if there is none."""
     if not isinstance(value, str):
         return None
-    text = storable(unescape(value[: 4 * longest]))
+    text = searchable(unescape(value[: 4 * longest]))
     return " ".join(text.split())[:longest].strip() or None
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from headwater.errors import Invalid, InvalidFeed, InvalidUrl, TooManyTags
 from headwater.library.types import CategoryNode, UnreadFeed
-from headwater.text import is_blank, one_line
+from headwater.text import composed, is_blank, one_line
 from headwater.urls import parse_url
 
 NAME_MAX = 255
@@ -18,7 +18,7 @@ _WEB = re.compile(r"https?://", re.IGNORECASE)
 
 def check_feed(name: str, url: str) -> tuple[str, str]:
     """The name and URL of a feed, trimmed. Raises InvalidFeed, with seed 002's words for each field."""
-    name, url = name.strip(), url.strip()
+    name, url = composed(name.strip()), url.strip()
     name_problem, url_problem = "", _url_problem(url)
     if is_blank(name):
         name_problem = "Feed name is required"
@@ -86,7 +86,7 @@ def _nodes(branches: Mapping[str, _Branch], most: int) -> list[CategoryNode]:
 
 def nested(category: str) -> str:
     """A category as it is stored. `/` nests: `World / News` is `World/News`."""
-    parts = (" ".join(part.split()) for part in category.split("/"))
+    parts = (" ".join(part.split()) for part in composed(category).split("/"))
     return "/".join(part for part in parts if part)
 
 

@@ -10,7 +10,7 @@ from headwater.feeds import parse_feed
 from headwater.feeds.types import Entry, ParsedFeed
 from headwater.images.types import URL_MAX
 from headwater.polling.types import PollHints, ReadFeed
-from headwater.reading.text import storable, without_markup
+from headwater.reading.text import searchable, storable, without_markup
 from headwater.urls import masked, parse_url, site_of, url_and_key, url_key
 
 TITLE_WORDS = 12
@@ -26,7 +26,7 @@ def read_feed(
     site = "" if is_private else site_of(url)
     feed = parse_feed(body, url=url, content_type=content_type, max_entries=max_entries)
     return ReadFeed(
-        feed.format, storable(feed.title), hints_of(feed), site, articles_of(feed, feed_url, site=site),
+        feed.format, searchable(feed.title), hints_of(feed), site, articles_of(feed, feed_url, site=site),
         page_url=_page_of(feed) or _short(parse_url("/", url)), icon_url=_short(_parsed(feed.icon_url)),
     )  # fmt: skip
 
@@ -62,8 +62,8 @@ def _article(entry: Entry, feed: ParsedFeed, feed_url: str, site: str) -> NewArt
     url, key = own or _borrowed(entry, feed, feed_url, is_private=not site)
     return NewArticle(
         entry_id=_indexable(storable(entry.id)), url=url, url_key=key,
-        title=storable(entry.title or title_from(entry.summary or entry.content or "") or url),
-        author=storable(", ".join(entry.authors)) or None,
+        title=searchable(entry.title or title_from(entry.summary or entry.content or "") or url),
+        author=searchable(", ".join(entry.authors)) or None,
         summary=storable(entry.summary or "") or None, content=storable(entry.content or "") or None,
         published_at=entry.published_at or entry.updated_at,
         has_page=own is not None, is_own=bool(site) and (own is None or site_of(url) == site),

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
 from headwater.errors import QueryInvalid
-from headwater.text import printable
+from headwater.text import composed, printable
 
 TOKEN_MAX = 200  # characters of a word, phrase or value: PostgreSQL refuses a word of 2,048 bytes
 _CLOSING: Final = {'"': '"', "“": "”“", "”": "”", "„": "“”"}  # what ends a phrase, by what begins it
@@ -111,6 +111,8 @@ def _word(text: str, at: int, end: int) -> Iterator[Token]:
 
 
 def _checked(token: Token) -> Token:
+    """A word, phrase or value, composed, as texts are stored. Raises QueryInvalid."""
+    token = replace(token, text=composed(token.text))
     if len(token.text) > TOKEN_MAX:
         raise token.invalid(f"A word or phrase has at most {TOKEN_MAX} characters")
     if printable(token.text) != token.text:

@@ -7,6 +7,8 @@ import html
 import re
 from html.entities import html5
 
+from headwater.text import composed
+
 _CONTROL = bytes([*range(9), 11, 12, *range(14, 32), 127])  # all but tab, line feed and carriage return
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -30,6 +32,12 @@ def storable(text: str) -> str:
         return storable(text.encode("utf-8", "replace").decode())
     kept = encoded.translate(None, _CONTROL)  # ten times as fast as a regular expression
     return text if len(kept) == len(encoded) else kept.decode()
+
+
+def searchable(text: str) -> str:
+    """The same, composed, so that its words are found. Not for HTML, where `>` and U+0338 would become one character,
+    nor for ids and URLs, which must stay as they are."""
+    return composed(storable(text))
 
 
 def xml_safe(text: str) -> str:

@@ -13,7 +13,7 @@ from headwater.frontier.types import Origin, Submission
 from headwater.polling.policy import COOLDOWN
 from headwater.polling.types import NEVER, FailureClass, Standing
 from headwater.sources.types import NAME_MAX, FeedAddress, IngestionMode, MergePair, Source, SourceOverrides
-from headwater.text import is_blank
+from headwater.text import composed, is_blank
 from headwater.types import PageKind
 from headwater.urls import complete_url, masked, parse_url, site_of, url_key
 
@@ -37,8 +37,8 @@ COMMON_SITEMAPS = (
 
 
 def check_name(name: str) -> str:
-    """The name without surrounding space. Raises Invalid."""
-    name = name.strip()
+    """The name without surrounding space, composed. Raises Invalid."""
+    name = composed(name.strip())
     length = 0 if is_blank(name) else len(name)
     if not 1 <= length <= NAME_MAX:
         raise Invalid(f"A name has 1 to {NAME_MAX} characters; this one has {length}.")

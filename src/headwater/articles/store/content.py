@@ -11,6 +11,7 @@ from headwater.articles.decide import plan_content, richness
 from headwater.articles.duplicates import KnownTexts, Original, link
 from headwater.articles.types import ContentChange, Extracted, Hit, NewContent, Plan, Saved, Stored
 from headwater.db import Connection, fetch_all, fetch_rows, fetch_value
+from headwater.text import composed
 from headwater.types import ArticleId
 
 _STORED: Final = """
@@ -191,4 +192,4 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
         FROM best JOIN content USING (article_id)
         ORDER BY rank DESC, article_id DESC
     """
-    return await fetch_all(conn, Hit, statement, {"words": words, "limit": limit, "offset": offset})
+    return await fetch_all(conn, Hit, statement, {"words": composed(words), "limit": limit, "offset": offset})
