@@ -75,6 +75,15 @@ def after(*steps: tuple[int, str]) -> Answer | None:
     return step.answer if isinstance(step, Verdict) else step
 
 
+@pytest.mark.parametrize("to", ["http://example.com/b", "https://example.com/a", "http://b.example/a"])
+def test_a_redirect_that_asks_for_a_wait_is_queued_for_then_and_for_a_day_at_most(to: str) -> None:
+    trail = Trail((FIRST,)).to(to, 302)
+
+    for asked, waited in ((timedelta(hours=1), timedelta(hours=1)), (timedelta(days=9), timedelta(days=1))):
+        step = after_redirect(a_url(FIRST), trail, asked)
+        assert step == Verdict(Redirected(to, is_permanent=False, after=waited))
+
+
 @pytest.mark.parametrize(
     ("steps", "wanted"),
     [

@@ -39,6 +39,7 @@ from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.builders import a_source
 from tests.clock import START, MovableClock
 from tests.fetching.claims import OPTIONS
+from tests.site import a_site
 
 pytestmark = pytest.mark.database
 
@@ -112,6 +113,7 @@ def crawl(database: Database, clock: MovableClock, client: Client) -> Crawl:
     return Crawl(database, clock, client, replace(OPTIONS, timeout=timedelta(seconds=5)))
 
 
+NAMES = {"example": "127.0.0.1"}
 OUTCOMES = {
     "daily": "not_html",
     "bad-request": "bad_request",
@@ -248,6 +250,22 @@ async def test_a_temporary_redirect_on_the_same_host_is_followed(zoo: Zoo, crawl
 
     assert outcomes == {url: "fetched"}
     assert (page.url, page.final_url) == (url, zoo.url("visiting", "/today.xml"))
+
+
+async def test_a_redirect_with_retry_after_is_followed_when_that_has_passed(crawl: Crawl) -> None:
+    async with a_site() as site, Client(user_agent="Test/1", allow_loopback=True, resolve=NAMES) as client:
+        here, there = site.url("one.example/a"), site.url("one.example/b")
+        site.answers["one.example/a"] = (302, "text/plain", there.encode())
+        site.headers["one.example/a"] = {"Retry-After": "3600"}
+        site.answers["one.example/b"] = (200, "text/html", b"<p>Hello</p>")
+        crawl.fetcher = Fetcher(crawl.database, client, crawl.clock, OPTIONS, FRONTIER)
+        await crawl.submit(here)
+        first = await crawl.outcomes()
+        crawl.clock.move(minutes=59)
+        early = await crawl.outcomes()
+        crawl.clock.move(minutes=2)
+
+        assert (first, early, await crawl.outcomes()) == ({here: "redirected"}, {}, {there: "fetched"})
 
 
 async def test_a_redirect_onto_another_host_waits_in_that_hosts_queue(zoo: Zoo, crawl: Crawl) -> None:

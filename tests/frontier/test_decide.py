@@ -324,11 +324,22 @@ def test_the_other_form_of_a_page_is_fetched_at_once_and_costs_a_retry() -> None
 def test_the_target_of_a_redirect_is_queued_like_the_url_that_redirects() -> None:
     url = replace(URL, depth=3, priority=4, origin=Origin.SPIDER)
 
-    target = decide.redirect_target(url, Redirected("https://example.com/b", is_permanent=True))
+    target = decide.redirect_target(url, Redirected("https://example.com/b", is_permanent=True), START)
 
     assert target == Submission(
         "https://example.com/b", Origin.SPIDER, None, PageKind.ARTICLE, "https://example.com/a", 3, 4
     )
+
+
+def test_the_target_of_a_redirect_waits_as_long_as_it_asks() -> None:
+    elsewhere = Redirected("https://example.com/b", is_permanent=True, after=HOUR)
+    other_form = Redirected("https://example.com/a/", is_permanent=True, after=HOUR)
+
+    plan = decide.after_redirect(URL, other_form, START, OPTIONS)
+
+    assert decide.redirect_target(URL, elsewhere, START).not_before == START + HOUR
+    assert plan is not None
+    assert plan.next_fetch_at == START + HOUR
 
 
 def test_a_redirect_between_two_forms_of_one_page_ends() -> None:

@@ -91,6 +91,38 @@ async def test_a_redirect_within_a_host_keeps_its_delay_which_is_not_taken_from_
     assert min(gaps(site, "one.example")) >= delay.total_seconds()
 
 
+async def test_a_redirect_is_followed_when_the_time_has_passed_that_it_asks_for(
+    database: Database, poller: Poller, site: Site
+) -> None:
+    site.answers["away.example/feed"] = (302, "text/plain", site.url("one.example/feed").encode())
+    site.headers["away.example/feed"] = {"Retry-After": "2"}
+    site.answers["one.example/feed"] = rss("One", "a")
+    await follow(database, site.url("away.example/feed"))
+    (feed,) = await poller.claim(1)
+
+    report = await poller.work(feed)
+
+    assert (report.outcome_name, len(site.asked_at)) == ("polled", 2)
+    assert gaps(site, ".example")[0] >= 2
+
+
+async def test_a_feed_whose_redirect_asks_for_a_long_wait_is_postponed_until_then(
+    database: Database, poller: Poller, site: Site
+) -> None:
+    site.answers["away.example/feed"] = (302, "text/plain", site.url("one.example/feed").encode())
+    site.headers["away.example/feed"] = {"Retry-After": "7200"}
+    await follow(database, site.url("away.example/feed"))
+    (feed,) = await poller.claim(1)
+
+    with pytest.raises(HostBusy, match=r"away\.example"):
+        await poller.work(feed)
+
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT next_poll_at > now() + interval '119 minutes' FROM feed_state")
+        assert await cur.fetchone() == (True,)
+    assert len(site.asked) == 1
+
+
 async def test_a_feed_that_redirects_to_a_busy_host_is_postponed_without_an_error(
     database: Database, poller: Poller, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from headwater.fetching.types import Verdict
 from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, GivenUp, Redirected, Unchanged
-from headwater.hosts.decide import wait_of
+from headwater.hosts.decide import LONGEST_WAIT, wait_of
 from headwater.net import FetchError, FetchFailure, Response
 from headwater.net.responses import as_sentence, failure_of, failure_sentence, retry_after
 from headwater.reading.sniff import Form, describe, sniff
@@ -105,19 +105,20 @@ class Trail:
         return Trail((*self.urls, url), self.is_permanent and status in PERMANENT)
 
 
-def after_redirect(url: ClaimedUrl, trail: Trail) -> Verdict | None:
+def after_redirect(url: ClaimedUrl, trail: Trail, asked: timedelta = timedelta(0)) -> Verdict | None:
     """None if the last redirect is followed now, as part of the same fetch; else its target is queued as another URL.
 
-    Another host has its own queue and clock. The target of a permanent redirect may be known already. All else is
-    followed: the same page under https, or with a slash at its end, is the same URL.
+    Another host has its own queue and clock. The target of a permanent redirect may be known already. That of one with
+    Retry-After, `asked`, is requested when that has passed (RFC 9110, 10.2.3). All else is followed: the same page
+    under https, or with a slash at its end, is the same URL.
     """
     if trail.here in trail.urls[:-1]:
         return Verdict(FetchFailed("redirect_loop", "The redirects lead back to where they began."))
     if len(trail.urls) - 1 > MOST_REDIRECTS:
         return Verdict(FetchFailed("redirect_loop", f"There are more than {MOST_REDIRECTS} redirects."))
     is_elsewhere = trail.is_permanent or host_of(trail.here) != host_of(url.url)
-    if is_elsewhere and url_key(trail.here) != url_key(url.url):
-        return Verdict(Redirected(trail.here, trail.is_permanent))
+    if asked or (is_elsewhere and url_key(trail.here) != url_key(url.url)):
+        return Verdict(Redirected(trail.here, trail.is_permanent, min(asked, LONGEST_WAIT)))
     return None
 
 

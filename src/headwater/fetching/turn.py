@@ -20,7 +20,7 @@ from headwater.hosts.robots_cache import Closed, Gate
 from headwater.hosts.turns import Turns
 from headwater.hosts.types import Robots
 from headwater.net import Client, FetchError, FetchFailure, Response
-from headwater.net.responses import redirect_of
+from headwater.net.responses import redirect_of, retry_after
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.reading.text import storable
@@ -116,7 +116,10 @@ class PageTurn:
                 return self._classified(url, response)
             self._client.check(target)
             trail = trail.to(target, response.status)
-            if (verdict := after_redirect(url, trail)) is not None:
+            asked = retry_after(response.headers, self._clock()) or timedelta(0)
+            if asked <= self._pace.delay:
+                asked = timedelta(0)  # it waits so long anyway
+            if (verdict := after_redirect(url, trail, asked)) is not None:
                 return verdict
             is_allowed = await self._allows(trail.here)
 

@@ -184,11 +184,13 @@ def after_redirect(url: ClaimedUrl, redirect: Redirected, at: datetime, options:
     if target.url == url.url or url.retry_count >= options.max_retries:
         return dead(url, f"redirect_loop: {redirect.to}", at)
     retries, since = url.retry_count + 1, url.failing_since
-    return UrlPlan(Status.PENDING, at, url.interval, retry_count=retries, failing_since=since, new_url=target.url)
+    due_at = at + redirect.after
+    return UrlPlan(Status.PENDING, due_at, url.interval, retry_count=retries, failing_since=since, new_url=target.url)
 
 
-def redirect_target(url: ClaimedUrl, redirect: Redirected) -> Submission:
-    return Submission(redirect.to, url.origin, url.source_id, url.kind, url.url, url.depth, url.priority)
+def redirect_target(url: ClaimedUrl, redirect: Redirected, at: datetime) -> Submission:
+    not_before = at + redirect.after if redirect.after else None
+    return Submission(redirect.to, url.origin, url.source_id, url.kind, url.url, url.depth, url.priority, not_before)
 
 
 def backoff(retries: int, options: FrontierOptions) -> timedelta:

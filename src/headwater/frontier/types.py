@@ -124,6 +124,7 @@ class Redirected:
 
     to: str
     is_permanent: bool
+    after: timedelta = timedelta(0)  # its Retry-After: before that, the other is not requested
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,9 +196,9 @@ async def _get(get: Ask, gate: Gate, turn: Turn | None, url: str, **limits: Any)
         if not await gate.allows(robots, address):
             raise Disallowed(address, FetchFailure.BLOCKED, f"robots.txt disallows {address}")
 
-    async def hop(address: str) -> None:
+    async def hop(address: str, redirect: Response) -> None:
         if turn is not None:
-            await turn.hop(address)
+            await turn.hop(address, redirect)
         await allow(address)
         if turn is not None:
             await turn.to(address)

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from headwater.db import Database
 from headwater.errors import HostBusy
-from headwater.hosts.decide import delay_of, pace_after, wait_of
+from headwater.hosts.decide import LONGEST_WAIT, delay_of, pace_after, wait_of
 from headwater.hosts.store import turns as store
 from headwater.hosts.types import HeldHost, Pace, Release
 from headwater.ids import new_id
@@ -73,11 +73,17 @@ class Turn:
         self.note(response)
         return response
 
-    async def hop(self, url: str) -> None:
-        """As `to`, for the target of a redirect. Raises also what `check` raises, before the host is waited for."""
+    async def hop(self, url: str, redirect: Response) -> None:
+        """As `to`, for the target of a redirect, after its Retry-After, which is the wait before the redirected request
+        (RFC 9110, 10.2.3). Raises also what `check` raises, before anything is waited for."""
         self._asked_at = asyncio.get_running_loop().time()
         if self._check is not None:
             await self._check(url)
+        now = self._turns.clock()
+        asked = min(retry_after(redirect.headers, now) or timedelta(0), LONGEST_WAIT)
+        if asked > self._wait:
+            raise HostBusy(host_of(redirect.url), now + asked)
+        await asyncio.sleep(asked.total_seconds())
         await self.to(url)
 
     async def to(self, url: str) -> None:

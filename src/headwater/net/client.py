@@ -25,8 +25,8 @@ from headwater.observability.log import get_logger
 from headwater.urls import parse_url
 
 _Reader = Callable[[aiohttp.ClientResponse, str, int], Awaitable[bytes]]
-Turn = Callable[[str], Awaitable[None]]
-"""Waits until a URL may be requested."""
+Turn = Callable[[str, Response], Awaitable[None]]
+"""Waits until a URL, to which this response redirects, may be requested."""
 _SocketAddress = tuple[int, int, int, str, tuple[Any, ...]]
 
 log = get_logger()
@@ -162,7 +162,7 @@ class Client:
                 loop, until = asyncio.get_running_loop(), request.limit.when()
                 began = loop.time()
                 request.limit.reschedule(None)
-                await request.turn(url)
+                await request.turn(url, response)
                 request.limit.reschedule(None if until is None else until + loop.time() - began)
 
     async def _ask(self, url: str, request: _Request, hops: tuple[Hop, ...] = ()) -> Response:

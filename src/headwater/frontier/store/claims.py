@@ -277,7 +277,7 @@ async def _follow_redirects(
             leading.append((one, redirect))
         else:
             results.append(Result(url_key_of(one.url.id), one, plan))
-    targets = [decide.redirect_target(one.url, redirect) for one, redirect in leading]
+    targets = [decide.redirect_target(one.url, redirect, one.at) for one, redirect in leading]
     submitted, changes = await add_uncounted(conn, targets, now, options)
     aliases: list[tuple[ClaimedUrl, Redirected, UrlKey]] = []
     for (one, redirect), target in zip(leading, submitted, strict=True):
