@@ -4,12 +4,14 @@ from typing import cast
 
 import pytest
 
+from headwater.db import fetch_value
 from headwater.hosts.outage import OUTAGE_SITES, HostAttempt
 from headwater.images.types import ImageOptions, Refusal
 from headwater.pipeline import STAGES, Tools
 from headwater.runtime import options_of
 from headwater.sandbox import Sandbox
 from headwater.settings import load_settings
+from headwater.timekeeping import store as clocks
 from tests.builders import a_source
 from tests.images.world import ImageWorld, an_image, picture
 from tests.site import page
@@ -214,3 +216,15 @@ async def test_one_image_of_a_host_is_claimed_at_a_time(world: ImageWorld) -> No
     for image in claimed:
         await world.stage.work(image)
     assert [image.host for image in await world.stage.claim(10)] == ["news.example"]
+
+
+async def test_a_clock_200_days_ahead_deletes_no_image_that_waits(world: ImageWorld) -> None:
+    await world.want_lead("news.example/a.png")
+    async with world.database.transaction() as conn:
+        await clocks.note(conn, now=world.clock(), is_trusted=True)
+    world.clock.move(days=200)
+
+    await world.stage.claim(1)
+
+    async with world.database.transaction() as conn:
+        assert await fetch_value(conn, "SELECT count(*) FROM images") == 1

@@ -8,15 +8,18 @@ from structlog.testing import capture_logs
 from headwater.articles.store import records
 from headwater.articles.store import state as article_state
 from headwater.articles.types import ListedEntry
-from headwater.db import Database
+from headwater.db import Database, fetch_value
 from headwater.frontier.store import claims, queue
 from headwater.frontier.types import Origin, Submission
 from headwater.ids import new_id
+from headwater.images import store as images
+from headwater.images.types import ImageKind, WantedIcon, WantedLead
 from headwater.library.store import lists, marks
 from headwater.library.types import ArticlesQuery, Shelf
 from headwater.polling.decide import BY_HAND_ONLY
 from headwater.polling.store import claims as feed_claims
 from headwater.polling.store import schedule as feed_schedule
+from headwater.removal.worker import Remover
 from headwater.retention import store
 from headwater.retention.types import RetentionOptions, RetentionTurn
 from headwater.retention.worker import Retainer, repair_schedules
@@ -25,6 +28,7 @@ from headwater.sources.health.counter import Counter
 from headwater.sources.health.store import counts
 from headwater.timekeeping import store as clocks
 from headwater.timekeeping.decide import ClockOptions
+from headwater.types import ArticleId, SourceId
 from tests.builders import a_source, an_article
 from tests.retention.world import ADA, World
 
@@ -346,3 +350,43 @@ async def test_an_article_dated_far_in_the_future_does_not_keep_its_month_for_ev
 
     assert (await world.retain()).months
     assert await world.urls() == set()
+
+
+async def test_images_that_a_clock_that_was_ahead_queued_or_leased_are_due(world: World, database: Database) -> None:
+    clock = world.clock
+    clock.now = IN_MARCH
+    article, source = ArticleId(new_id()), SourceId(new_id())
+    later = clock() + 200 * DAY
+    async with database.as_system() as conn:
+        await images.want_leads(conn, leads=[WantedLead(article, "https://a.example/1.png")], now=later)
+        icon = WantedIcon(source, "https://b.example/", None)
+        await images.want_icons(conn, icons=[icon], now=clock(), settled=clock())
+        await images.claim(
+            conn, kinds=[ImageKind.ICON], busy_hosts=(), lease=new_id(), now=clock(), leased_until=later, limit=9
+        )
+    await repair_schedules(database, KEPT, clock())
+    async with database.as_system() as conn:
+        claimed = await images.claim(
+            conn, kinds=list(ImageKind), busy_hosts=(), lease=new_id(), now=clock(), leased_until=later, limit=9
+        )
+
+    assert {image.owner_id for image in claimed} == {article, source}
+
+
+async def test_a_clock_200_days_ahead_deletes_no_page_that_can_be_restored(world: World, database: Database) -> None:
+    world.clock.now = IN_MARCH
+    await world.see(PAGE, IN_MARCH)
+    async with database.as_system() as conn:
+        article_id = ArticleId(await fetch_value(conn, "SELECT id FROM articles"))
+        await conn.execute("DELETE FROM article_sources")
+        for is_saved in (True, False):
+            await marks.mark(conn, user_id=ADA, article_id=article_id, now=IN_MARCH, is_saved=is_saved)
+    await claim(a_retainer(world))
+    world.clock.move(days=200)
+
+    await Remover(database, world.clock).sweep()
+
+    world.clock.now = IN_MARCH
+    assert await world.urls() == {PAGE}
+    async with database.as_system() as conn:
+        assert await marks.restore_saved(conn, article_id=article_id, since=IN_MARCH - DAY, now=IN_MARCH)

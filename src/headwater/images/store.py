@@ -189,3 +189,17 @@ async def remove_beyond(conn: Connection, *, budget_bytes: int, limit: int) -> i
         SELECT count(*) FROM deleted
     """
     return await fetch_value(conn, statement, {"budget": budget_bytes, "limit": limit})
+
+
+async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime) -> int:
+    """Make images due that wait beyond `latest`, or are leased for more than an hour, as a clock that was ahead wrote
+    it; none counts as queued later than now. Returns how many."""
+    statement = """
+        UPDATE images
+        SET wanted_at = least(wanted_at, %(now)s), lease = NULL,
+            ready_at = CASE WHEN ready_at IS NOT NULL THEN %(now)s::timestamptz END
+        WHERE ready_at > %(latest)s
+            OR (lease IS NOT NULL AND ready_at > %(now)s::timestamptz + interval '1 hour')
+            OR wanted_at > %(now)s::timestamptz + interval '1 hour'
+    """
+    return (await conn.execute(statement, {"now": now, "latest": latest})).rowcount

@@ -28,6 +28,7 @@ from headwater.images.types import ClaimedImage, ImageKind, ImageOptions, Refusa
 from headwater.net import FetchError, FetchFailure, Response
 from headwater.observability.log import get_logger
 from headwater.sandbox import Overrun, Sandbox
+from headwater.timekeeping import store as clocks
 from headwater.types import Clock
 from headwater.urls import parse_url
 
@@ -193,7 +194,8 @@ class ImageFetcher:
             return
         async with self._database.transaction() as conn:
             count = await store.remove_expired(conn, limit=TIDIED_AT_ONCE)
-            count += await store.remove_unfetched(conn, before=now - UNFETCHED_KEPT, limit=TIDIED_AT_ONCE)
+            before = await clocks.deletes_until(conn, now=now, jump=timedelta(0)) - UNFETCHED_KEPT
+            count += await store.remove_unfetched(conn, before=before, limit=TIDIED_AT_ONCE)
             budget = self._options.budget_bytes
             count += await store.remove_beyond(conn, budget_bytes=budget, limit=TIDIED_AT_ONCE)
             if self._options.icons:

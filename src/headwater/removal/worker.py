@@ -17,6 +17,7 @@ from headwater.removal.parts import SOURCES_AT_ONCE, remove_counters, remove_som
 from headwater.removal.types import Removal
 from headwater.sources.store import custom
 from headwater.sources.subscribe import leave_unwanted
+from headwater.timekeeping import store as clocks
 from headwater.types import Clock
 
 log = get_logger()
@@ -90,7 +91,8 @@ class Remover:
                 await leave_unwanted(conn, found, self._clock())
         now = self._clock()
         async with self._database.as_system() as conn:
-            if unsaved := await marks.forget_unsaved(conn, before=now - UNDONE_WITHIN, limit=self._rows_at_once):
+            before = await clocks.deletes_until(conn, now=now, jump=timedelta(0)) - UNDONE_WITHIN
+            if unsaved := await marks.forget_unsaved(conn, before=before, limit=self._rows_at_once):
                 await remove_unwanted(conn, unsaved, now)
 
     async def _step(self, removal: Removal) -> int | None:

@@ -21,6 +21,8 @@ from headwater.documents.types import Action, DocumentEntry
 from headwater.frontier.store import changes
 from headwater.hosts.store.repair import repair_schedules as repair_hosts
 from headwater.ids import new_id
+from headwater.images import store as images
+from headwater.images.decide import ICON_RENEWED
 from headwater.library.store import marks
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
@@ -50,6 +52,7 @@ NOTED_EVERY_S = 60.0
 REPAIRED_EVERY_S = 300.0
 LOGGED_EVERY_S = 3600.0
 LONGEST_FETCH_WAIT = timedelta(days=32)
+LONGEST_IMAGE_WAIT = ICON_RENEWED + timedelta(days=1)
 LONGEST_RUN = timedelta(days=2)
 LATEST_LISTED = timedelta(days=3)  # after now; a time beyond it was set by a clock that was ahead
 
@@ -283,6 +286,7 @@ async def repair_schedules(
         waiting = await bodies.repair_schedules(conn, now=now) + await documents.repair_schedules(conn, now=now)
         waiting += await article_state.repair_schedules(conn, now=now)
         waiting += await deliveries.repair_schedules(conn, now=now)
+        waiting += await images.repair_schedules(conn, now=now, latest=now + LONGEST_IMAGE_WAIT)
         await facts.repair_schedules(conn, now=now)
         await store.repair_schedule(conn, now=now, latest=now + options.every + LONGEST_RUN)
     async with database.as_system() as conn:
