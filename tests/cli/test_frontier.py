@@ -138,8 +138,9 @@ def test_a_line_of_an_unknown_source_is_a_problem_of_that_line(tmp_path: Path) -
     assert "there is no such source" in done.stderr
 
 
-def test_a_missing_file_is_refused() -> None:
-    done = run("import", "/nowhere/urls.txt")
+@pytest.mark.parametrize("name", ["/nowhere/urls.txt", "x" * 9_000])
+def test_a_missing_file_is_refused(name: str) -> None:
+    done = run("import", name)
 
     assert "cannot be read" in str(done.exception)
 

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -230,7 +230,10 @@ async def _source_id(conn: Connection, wanted: str | None) -> SourceId | None:
 @contextmanager
 def _import_progress(name: str) -> Iterator[Callable[[ImportCounts], None]]:
     """A progress bar by bytes where the size is known; counts in any case."""
-    size = Path(name).stat().st_size if name != STANDARD_INPUT and Path(name).is_file() else None
+    size = None
+    if name != STANDARD_INPUT:
+        with suppress(OSError, ValueError):  # an invalid name is reported when the file is read
+            size = Path(name).stat().st_size if Path(name).is_file() else None
     started = time.perf_counter()
     columns = TextColumn("Importing"), BarColumn(), TextColumn("{task.fields[counts]}"), TimeRemainingColumn()
     with output.progress(*columns) as bar:
