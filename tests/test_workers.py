@@ -254,6 +254,6 @@ async def test_a_stage_reports_its_lag_and_its_last_success(monkeypatch: pytest.
 def test_the_pipeline_names_its_stages() -> None:
     assert list(pipeline.STAGES) == [
         "polling", "moving", "rediscovery", "fetching", "extracting", "sitemaps", "spider", "classifying", "images",
-        "tagging", "stories", "rules", "notifying", "counting", "removing", "retaining", "delivering", "alerting",
-        "mailing", "importing",
+        "tagging", "stories", "rules", "notifying", "digests", "counting", "removing", "retaining", "delivering",
+        "alerting", "mailing", "importing",
     ]  # fmt: skip

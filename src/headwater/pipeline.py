@@ -27,6 +27,7 @@ from headwater.hosts.robots_cache import PageRequests
 from headwater.hosts.turns import Turns
 from headwater.images.types import ImageOptions
 from headwater.images.worker import ImageFetcher
+from headwater.library.digests.worker import DigestWriter
 from headwater.library.notifications.worker import Notifier
 from headwater.library.rules.worker import RuleApplier
 from headwater.net import Client
@@ -200,6 +201,9 @@ STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "stories": lambda t: StoryGrouper(t.database, t.clock),
     "rules": lambda t: RuleApplier(t.database, t.clock, t.options.quotas),
     "notifying": lambda t: Notifier(t.database, t.client, t.clock, site=t.options.alerts.site),
+    "digests": lambda t: DigestWriter(
+        t.database, t.clock, site=t.options.alerts.site, has_mail_server=t.mailer.has_server
+    ),
     "counting": lambda t: Counter(t.database, t.clock, t.options.retention.clock),
     "removing": make_remover,
     "retaining": make_retainer,

@@ -45,6 +45,7 @@ SEES_ALL_USERS = {
     "cli/user.py": "an operator's commands on accounts",
     "db/pool.py": "defines it",
     "fetching/worker.py": "moves what any reader saved to the page that it redirects to",
+    "library/digests/worker.py": "sends unread articles to any reader",
     "library/notifications/worker.py": "sends notifications to any reader",
     "library/rules/worker.py": "applies the rules of all readers to an article",
     "library/summaries/writer.py": "counts the calls that all readers together make to the service",

@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 from litestar import Litestar
 
+from headwater.accounts.mail.decide import UNSUBSCRIBE, unsubscribe_code
 from headwater.accounts.store import tokens
 from headwater.db import Database, fetch_value
-from headwater.library.notifications.decide import unsubscribe_code
-from headwater.library.notifications.worker import UNSUBSCRIBE
 from headwater.types import UserId
 from tests.app import create_app
 from tests.clock import MovableClock
@@ -91,8 +90,36 @@ async def test_a_digest_needs_a_confirmed_email(ada: Person, database: Database)
     assert (await ada.submit("/notifications/email")).status_code == 400
 
 
+async def test_a_mail_program_ends_the_emails_without_a_form(app: Litestar, ada: Person, database: Database) -> None:
+    await ada.submit("/settings", email_digest="weekly")
+    async with database.as_system() as conn:
+        user_id = UserId(await fetch_value(conn, "SELECT id FROM users"))
+        key = await tokens.shared_secret(conn, name=UNSUBSCRIBE, value=b"k" * 32)
+    link = f"/unsubscribe/{unsubscribe_code(key, user_id)}"
+
+    async with a_person(app) as program:
+        wrong = await program.client.post(link[:-1], data={"List-Unsubscribe": "One-Click"})
+        right = await program.client.post(link, data={"List-Unsubscribe": "One-Click"})
+
+    assert (wrong.status_code, right.status_code) == (404, 200)
+    assert 'value="off" checked' in (await ada.open("/settings")).text
+
+
+async def test_unread_articles_are_not_sent_to_an_email_that_is_not_confirmed(ada: Person, database: Database) -> None:
+    async with database.as_system() as conn:
+        await conn.execute("UPDATE users SET confirmed_at = NULL")
+
+    answer = await ada.submit("/settings", email_digest="daily", theme="dark")
+
+    assert answer.status_code == 400
+    assert "Your email is not confirmed" in answer.text
+    assert 'value="dark" checked' in answer.text
+
+
 async def test_the_link_of_a_digest_ends_it_without_a_login(app: Litestar, ada: Person, database: Database) -> None:
     await ada.submit("/notifications/email")
+    await ada.submit("/settings", email_digest="daily")
+    assert 'value="daily" checked' in (await ada.open("/settings")).text
     assert "Daily email to ada@example.com" in (await ada.open("/notifications")).text
     async with database.as_system() as conn:
         user_id = UserId(await fetch_value(conn, "SELECT id FROM users"))
@@ -101,7 +128,7 @@ async def test_the_link_of_a_digest_ends_it_without_a_login(app: Litestar, ada: 
     async with a_person(app) as visitor:
         await visitor.open("/auth/login")
         page = (await visitor.open(link)).text
-        assert "Stop the daily email" in page
+        assert "Stop the emails" in page
         assert 'class="badge">Disabled' not in (await ada.open("/notifications")).text
 
         token = re.findall(r'name="_csrf_token" value="([^"]+)"', page)[0]
@@ -111,6 +138,7 @@ async def test_the_link_of_a_digest_ends_it_without_a_login(app: Litestar, ada: 
 
     page = (await ada.open("/notifications")).text
     assert 'class="badge">Disabled' in page
+    assert 'value="off" checked' in (await ada.open("/settings")).text
     (target,) = re.findall(r'action="/notifications/([0-9a-f-]{36})/enable"', page)
     await ada.submit(f"/notifications/{target}/enable")
     assert 'class="badge">Disabled' not in (await ada.open("/notifications")).text

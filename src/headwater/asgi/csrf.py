@@ -70,9 +70,9 @@ class CsrfMiddleware:
             await self._app(scope, receive, with_cookie)
 
 
-def require_csrf_token(connection: AnyConnection, _handler: BaseRouteHandler) -> None:
+def require_csrf_token(connection: AnyConnection, handler: BaseRouteHandler) -> None:
     """A guard, so that the route's own exception handlers apply. Raises Forbidden."""
-    if connection.scope["state"]["is_forged"]:
+    if connection.scope["state"]["is_forged"] and handler.opt.get("needs_csrf_token", True):
         raise Forbidden("This form has expired. Reload the page and try again.")
 
 

@@ -66,14 +66,20 @@ class Mailer:
     async def send(self, to: str, subject: str, text: str, *, message_id: str = "") -> bool:
         return await self.deliver(to, subject, text, message_id=message_id) is Delivery.SENT
 
-    async def deliver(self, to: str, subject: str, text: str, *, message_id: str = "") -> Delivery:
-        """Send an email. Mail programs recognise duplicates by `message_id`."""
+    async def deliver(
+        self, to: str, subject: str, text: str, *, message_id: str = "", unsubscribe: str = ""
+    ) -> Delivery:
+        """Send an email. Mail programs recognise duplicates by `message_id`, and show a button that ends such emails
+        where there is a URL for it (RFC 8058)."""
         try:
             email = EmailMessage()
             email["From"], email["To"], email["Subject"] = self._sender, to, subject
             email["Auto-Submitted"] = "auto-generated"
             if message_id:
                 email["Message-ID"] = message_id
+            if unsubscribe:
+                email["List-Unsubscribe"] = f"<{unsubscribe}>"
+                email["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
             email.set_content(text)
         except ValueError:
             log.warning("mail refused", to=to, subject=subject)

@@ -17,16 +17,17 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from headwater.accounts.mail import store as mails
+from headwater.accounts.mail.decide import UNSUBSCRIBE, unsubscribed_user
 from headwater.accounts.mail.texts import write_email
 from headwater.accounts.mail.types import MailKind, QueuedMail
 from headwater.accounts.store import tokens
 from headwater.db import Database, fetch_rows, fetch_value
 from headwater.ids import new_id
 from headwater.library.notifications import store, worker
-from headwater.library.notifications.decide import unsubscribed_user
-from headwater.library.notifications.worker import UNSUBSCRIBE, Notifier
+from headwater.library.notifications.worker import Notifier
 from headwater.library.rules.types import NotificationKind, RuleActions
 from headwater.net import Client
+from tests.accounts.mailbox import collect
 from tests.clock import MovableClock
 from tests.library.notifications.browser import PushBrowser
 from tests.library.rules.reader import RuleReader, a_rule_reader
@@ -166,8 +167,8 @@ async def test_the_link_of_a_digest_names_its_reader_and_cannot_be_forged(ada: R
     await notify(ada, "An otter")
     ada.clock.move(hours=18)
     await run(ada, client)
-    (mail,) = await queued(ada)
-    (code,) = re.findall(r"https://reader\.example/unsubscribe/(\S+)", mail.detail)
+    (email,) = await collect(ada.database, ada.clock)
+    (code,) = re.findall(r"https://reader\.example/unsubscribe/(\S+)", email.text)
 
     async with ada.database.as_system() as conn:
         key = await tokens.shared_secret(conn, name=UNSUBSCRIBE, value=b"another")

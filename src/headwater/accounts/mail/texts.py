@@ -1,12 +1,17 @@
 """The texts of emails about accounts."""
 
-from headwater.accounts.mail.types import AccountEmail, MailKind, QueuedMail
+from headwater.accounts.mail.types import DIGESTS, AccountEmail, MailKind, QueuedMail
 
 
 def write_email(mail: QueuedMail, token: str, *, to: str) -> AccountEmail:
     """`token` is for the link, if the email has one."""
     subject, text = _TEXTS[mail.kind]
-    return AccountEmail(to, subject, text.format(site=mail.site, token=token, detail=mail.detail))
+    unsubscribe = f"{mail.site}/unsubscribe/{token}" if mail.kind in DIGESTS else ""
+    written = text.format(site=mail.site, token=token, detail=mail.detail, unsubscribe=unsubscribe)
+    return AccountEmail(to, subject, written, unsubscribe)
+
+
+_END = "To get no more of these emails, open:\n{unsubscribe}\n"
 
 
 _TEXTS = {
@@ -64,5 +69,6 @@ the old email with `headwater user email`:
 
 {site}
 """),
-    MailKind.DIGEST: ("Articles that match your rules", "{detail}"),
+    MailKind.DIGEST: ("Articles that match your rules", "{detail}You get one such email a day at most. " + _END),
+    MailKind.UNREAD: ("Your unread articles", "{detail}Change how often this email is sent: {site}/settings\n" + _END),
 }  # fmt: skip

@@ -17,12 +17,16 @@ class MailKind(StrEnum):
     EMAIL_ASKED = "email_asked"  # to the current email: a change was requested
     EMAIL_CHANGED = "email_changed"  # to the old email
     DIGEST = "digest"  # articles that match the user's rules; its whole text is the detail
+    UNREAD = "unread"  # the newest unread articles; its whole text is the detail
 
 
 # With a link whose token is stored under the same name, as its purpose.
 WITH_LINK = frozenset({MailKind.RESET, MailKind.CONFIRM, MailKind.NEW_EMAIL})
 # Sent after a change to the account; requests by others must not delay them.
 NOTICES = frozenset({MailKind.PASSWORD_CHANGED, MailKind.EMAIL_ASKED, MailKind.EMAIL_CHANGED})
+
+# With a link that ends them.
+DIGESTS = frozenset({MailKind.DIGEST, MailKind.UNREAD})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +46,4 @@ class AccountEmail:
     email: str
     subject: str
     text: str
+    unsubscribe: str = ""  # a URL; mail programs show a button for it

@@ -6,11 +6,13 @@ created when the email is sent.
 
 from collections.abc import Sequence
 from datetime import timedelta
+from secrets import token_bytes
 
 from headwater.accounts.decide import email_key
 from headwater.accounts.mail import store
+from headwater.accounts.mail.decide import UNSUBSCRIBE, unsubscribe_code
 from headwater.accounts.mail.texts import write_email
-from headwater.accounts.mail.types import NOTICES, WITH_LINK, AccountEmail, MailKind, QueuedMail
+from headwater.accounts.mail.types import DIGESTS, NOTICES, WITH_LINK, AccountEmail, MailKind, QueuedMail
 from headwater.accounts.secrets import digest, new_token
 from headwater.accounts.store import tokens, users
 from headwater.db import Database
@@ -80,11 +82,14 @@ class MailSender:
                 await tokens.add_mailed(
                     conn, token_hash=digest(token), user_id=found.user.id, purpose=mail.kind, email=to, good_until=until
                 )
+            elif mail.kind in DIGESTS:
+                key = await tokens.shared_secret(conn, name=UNSUBSCRIBE, value=token_bytes(32))
+                token = unsubscribe_code(key, found.user.id)
         return write_email(mail, token, to=to)
 
     async def _send(self, mail: QueuedMail, email: AccountEmail) -> bool:
         """Whether it is done: sent, or not retried."""
-        delivery = await self._mailer.deliver(email.email, email.subject, email.text)
+        delivery = await self._mailer.deliver(email.email, email.subject, email.text, unsubscribe=email.unsubscribe)
         if delivery is Delivery.SENT or not self._mailer.has_server:
             return True
         is_hopeless = delivery is Delivery.REFUSED and mail.kind not in NOTICES

@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import msgspec
 
-from headwater.accounts.preferences.types import Preferences
+from headwater.accounts.preferences.types import EmailDigest, Preferences
 from headwater.errors import Invalid
 
+DIGEST_HOUR = 6  # in the morning of the reader
+_MONDAY = 0
 _LABELS = {name: name.replace("_", " ") for name in (field.name for field in fields(Preferences))}
 
 
@@ -59,3 +62,14 @@ def zone_of(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):
         return ZoneInfo("UTC")
+
+
+def next_digest_at(chosen: Preferences, now: datetime) -> datetime | None:
+    """When the next email digest is sent: at the same hour of the reader's every day, or every Monday."""
+    if chosen.email_digest is EmailDigest.OFF:
+        return None
+    local = now.astimezone(zone_of(chosen.time_zone))
+    at = local.replace(hour=DIGEST_HOUR, minute=0, second=0, microsecond=0, fold=0)
+    while at <= local or (chosen.email_digest is EmailDigest.WEEKLY and at.weekday() != _MONDAY):
+        at += timedelta(days=1)
+    return at.astimezone(UTC)

@@ -1,7 +1,10 @@
 """What a reader can choose. Pure data."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+
+from headwater.types import UserId
 
 
 class Theme(StrEnum):
@@ -68,6 +71,14 @@ class ArticleImages(StrEnum):
     HIDE = "hide"
 
 
+class EmailDigest(StrEnum):
+    """How often the newest unread articles are sent by email."""
+
+    OFF = "off"
+    DAILY = "daily"
+    WEEKLY = "weekly"
+
+
 @dataclass(frozen=True, slots=True)
 class Preferences:
     """One row of `reading_options`; its columns have the same names and defaults."""
@@ -82,6 +93,16 @@ class Preferences:
     start_page: StartPage = StartPage.AUTO
     article_text: PreferredText = PreferredText.FULL
     article_images: ArticleImages = ArticleImages.SHOW
+    email_digest: EmailDigest = EmailDigest.OFF
     time_zone: str = "UTC"
     groups_stories: bool = True
     scroll_marks_read: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DueDigest:
+    """A user whose email digest is due."""
+
+    user_id: UserId
+    preferences: Preferences
+    leased_until: datetime

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import urlsplit
-from uuid import UUID
 
 from headwater.errors import Invalid, InvalidUrl
 from headwater.library.notifications.types import NotifiedArticle, WaitingNotifications
 from headwater.text import one_line
-from headwater.types import UserId
 from headwater.urls import parse_url
 
 DIGEST_HOUR: Final = 6  # UTC
@@ -50,8 +48,8 @@ def check_target_url(url: str, *, allow_http: bool = False) -> str:
     return parsed
 
 
-def digest_text(waiting: WaitingNotifications, *, site: str, unsubscribe: str) -> str:
-    """The email's text."""
+def digest_text(waiting: WaitingNotifications, *, site: str) -> str:
+    """The email's text, to which the link that ends these emails is added."""
     shown, total = waiting.articles[:DIGEST_ARTICLES], waiting.total
     lines = [f"{count_articles(total)} matched your rules since the last digest.", ""]
     for article in shown:
@@ -60,7 +58,6 @@ def digest_text(waiting: WaitingNotifications, *, site: str, unsubscribe: str) -
         lines += [f"{site}/articles/{article.id}", ""]
     if total > len(shown):
         lines += [f"And {total - len(shown):,} more: {site}/rules", ""]
-    lines += ["You get one such email a day at most. To get no more, open:", unsubscribe, ""]
     return "\n".join(lines)
 
 
@@ -104,22 +101,3 @@ def push_message(articles: Sequence[NotifiedArticle], total: int) -> dict[str, s
         return {"title": title, "body": one_line(first.feed_name)[:100], "path": f"/articles/{first.id}"}
     body = " · ".join(one_line(one.title)[:100] for one in articles[:3])
     return {"title": f"{count_articles(total)} matched your rules", "body": body, "path": "/read"}
-
-
-def unsubscribe_code(key: bytes, user_id: UserId) -> str:
-    """Ends the digests of a user, without a login."""
-    return f"{user_id.hex}.{_code(key, user_id)}"
-
-
-def unsubscribed_user(key: bytes, code: str) -> UserId | None:
-    """The user whose code it is; None if it is not valid."""
-    try:
-        user_id = UserId(UUID(code.partition(".")[0]))
-    except ValueError:
-        return None
-    is_valid = hmac.compare_digest(code.encode(errors="replace"), unsubscribe_code(key, user_id).encode())
-    return user_id if is_valid else None
-
-
-def _code(key: bytes, user_id: UserId) -> str:
-    return hmac.new(key, user_id.bytes, hashlib.sha256).hexdigest()[:40]

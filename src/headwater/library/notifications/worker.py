@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from secrets import token_bytes
 from typing import assert_never
 from uuid import uuid5
 
@@ -29,7 +28,6 @@ from headwater.library.notifications.decide import (
     push_message,
     retry_wait,
     sign_webhook,
-    unsubscribe_code,
     webhook_message,
 )
 from headwater.library.notifications.operate import TARGETS_MOST
@@ -54,8 +52,7 @@ SLOW = timedelta(seconds=3)  # an answer that takes longer: see SlowReaders
 MAIL_BUSY = timedelta(hours=1)  # the last digest is still waiting for the mail server
 REASON_MAX = 300
 GONE = frozenset({404, 410})
-UNSUBSCRIBE = "unsubscribe"  # names of shared secrets
-PUSH = "web push"
+PUSH = "web push"  # the name of a shared secret
 
 
 class Notifier:
@@ -121,9 +118,7 @@ class Notifier:
                 conn, target=target, article_ids=waiting.ids, now=now, next_at=self._next(target, now)
             ):
                 return
-            key = await tokens.shared_secret(conn, name=UNSUBSCRIBE, value=token_bytes(32))
-            link = f"{self._site}/unsubscribe/{unsubscribe_code(key, target.user_id)}"
-            text = digest_text(waiting, site=self._site, unsubscribe=link)
+            text = digest_text(waiting, site=self._site)
             user = found.user
             mail = QueuedMail(new_id(), MailKind.DIGEST, user.email, user.id, self._site, text, now)
             await mails.queue(conn, mail, email_key=email_key(user.email), most=None)

@@ -8,13 +8,14 @@ from litestar import get, post
 from litestar.params import FromPath, URLEncodedBody
 from litestar.response import Redirect, Template
 
+from headwater.accounts.mail.decide import UNSUBSCRIBE, unsubscribed_user
+from headwater.accounts.preferences import store as preferences
 from headwater.accounts.store import tokens
 from headwater.asgi.handlers import Call, CallContext
 from headwater.asgi.session import PUBLIC
 from headwater.errors import Conflict, Invalid, NotFound
 from headwater.library.notifications import operate, store
-from headwater.library.notifications.decide import unsubscribed_user
-from headwater.library.notifications.worker import UNSUBSCRIBE, find_server_key
+from headwater.library.notifications.worker import find_server_key
 from headwater.types import UserId
 
 
@@ -91,12 +92,14 @@ async def unsubscribe_page(call: Call, code: FromPath[str]) -> Template:
     return call.page("rules/unsubscribe.html", code=code, is_done=False)
 
 
-@post("/unsubscribe/{code:str}", role=PUBLIC, status_code=200)
+@post("/unsubscribe/{code:str}", role=PUBLIC, needs_csrf_token=False, status_code=200)
 async def unsubscribe(call: Call, code: FromPath[str]) -> Template:
-    """End the emails, without a login. Raises NotFound."""
+    """End all emails with articles, without a login. Mail programs send this by themselves (RFC 8058); the code is what
+    allows it. Raises NotFound."""
     user_id = await _require_reader(call, code)
     async with call.database.as_user(user_id) as conn:
         await store.end_digests(conn, user_id=user_id)
+        await preferences.end_digest(conn, user_id=user_id)
     return call.page("rules/unsubscribe.html", code=code, is_done=True)
 
 

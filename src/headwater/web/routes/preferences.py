@@ -9,13 +9,15 @@ from litestar.params import FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
 
 from headwater.accounts.preferences import store
-from headwater.accounts.preferences.decide import check_preferences, zone_names
+from headwater.accounts.preferences.decide import check_preferences, next_digest_at, zone_names
 from headwater.accounts.preferences.types import (
     ArticleImages,
     Density,
+    EmailDigest,
     Font,
     LineWidth,
     PaneLayout,
+    Preferences,
     PreferredText,
     SortOrder,
     StartPage,
@@ -80,7 +82,14 @@ READING = (
         "Automatic opens Unread as soon as there is an article to read, and Feeds before that.",
     ),
 )  # fmt: skip
-SECTIONS = (("Appearance", LOOKS), ("Lists", LISTS), ("Reading", READING))
+EMAIL = (
+    PreferenceField(
+        "email_digest", "Unread articles by email",
+        ((EmailDigest.OFF, "Off"), (EmailDigest.DAILY, "Daily"), (EmailDigest.WEEKLY, "Weekly")),
+        "Sent at 6:00 in your time zone, weekly ones on Mondays, if there is something unread.",
+    ),
+)  # fmt: skip
+SECTIONS = (("Appearance", LOOKS), ("Lists", LISTS), ("Reading", READING), ("Email", EMAIL))
 
 
 @get("/settings")
@@ -96,8 +105,12 @@ async def save_preferences(
         chosen = check_preferences(data)
     except Invalid as error:
         return _page(call, site, error=str(error), status_code=400)
+    if chosen.email_digest is not EmailDigest.OFF and call.user.confirmed_at is None:
+        error = "Your email is not confirmed, so that no digest can be sent to it. Set it again on the page Account."
+        return _page(call, site, error=error, status_code=400, chosen=chosen)
     async with call.as_user() as conn:
-        await store.save(conn, user_id=call.user.id, preferences=chosen)
+        at = next_digest_at(chosen, call.now)
+        await store.save(conn, user_id=call.user.id, preferences=chosen, digest_at=at)
     return Redirect("/settings?saved=yes", status_code=303)
 
 
@@ -106,8 +119,11 @@ def bookmarklet(site: str) -> str:
     return f"javascript:void(open('{site}/later?url='+encodeURIComponent(location.href)))"
 
 
-def _page(call: CallContext, site: str, *, notice: str = "", error: str = "", status_code: int = 200) -> Template:
+def _page(
+    call: CallContext, site: str, *, notice: str = "", error: str = "", status_code: int = 200,
+    chosen: Preferences | None = None,
+) -> Template:  # fmt: skip
     return call.page(
-        "account/settings.html", sections=SECTIONS, zones=zone_names(), chosen=call.preferences, notice=notice,
-        error=error, status_code=status_code, bookmarklet=bookmarklet(site),
+        "account/settings.html", sections=SECTIONS, zones=zone_names(), chosen=chosen or call.preferences,
+        notice=notice, error=error, status_code=status_code, bookmarklet=bookmarklet(site),
     )  # fmt: skip

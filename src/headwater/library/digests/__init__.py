@@ -1,0 +1,1 @@
+"""The newest unread articles by email, daily or weekly."""
