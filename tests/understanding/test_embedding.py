@@ -30,7 +30,7 @@ def test_texts_of_like_meaning_have_like_vectors():
 
 
 def test_another_process_without_network_gives_the_same_vector():
-    done = subprocess.run([sys.executable, "-c", WITHOUT_NETWORK], capture_output=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", WITHOUT_NETWORK], capture_output=True, check=True, timeout=300)
 
     assert done.stdout == pack(embed(["A storm hit the coast."])[0])
 
