@@ -14,7 +14,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from headwater.accounts.changes import add_user
-from headwater.accounts.types import Role
+from headwater.accounts.quotas import Quotas
+from headwater.accounts.types import Role, User
 from headwater.bodies import store as bodies
 from headwater.bodies.types import ClaimedBody, NewBody
 from headwater.db import Database
@@ -31,6 +32,7 @@ from headwater.hosts.store import robots as robots_store
 from headwater.hosts.store.outages import list_outages
 from headwater.hosts.types import Robots
 from headwater.ids import new_id
+from headwater.library.saved.operate import save_page
 from headwater.net import Client
 from headwater.sources.store.custom import set_submitter
 from headwater.types import PageKind, SourceId
@@ -801,6 +803,34 @@ async def test_hosts_of_a_reader_whose_pages_are_slow_are_put_off_and_others_fet
 
     assert [harvest.was_silent for harvest in slow] == [True, True]
     assert [one.host.host for one in claimed] == [f"quick.{DOMAIN}"]
+    found = [await crawl.find(url) for url in urls]
+    assert sorted((one.status, one.retry_count) for one in found if one)[2:] == [(Status.PENDING, 0)] * 10
+
+
+async def save_pages(crawl: Crawl, reader: User, *urls: str) -> None:
+    for url in urls:
+        await save_page(crawl.database, user_id=reader.id, address=url, quotas=Quotas(), now=crawl.clock())
+
+
+async def test_slow_pages_that_a_reader_saved_are_put_off_and_those_of_others_fetched(
+    database: Database, clock: MovableClock, client: Client
+) -> None:
+    crawl = Crawl(database, clock, client, replace(OPTIONS, concurrency=4, timeout=SLOW + timedelta(seconds=0.5)))
+    async with listening() as port:
+        urls = [f"http://slow{number}.{DOMAIN}:{port}/1" for number in range(12)]
+        shared = f"http://shared.{DOMAIN}:{port}"
+        async with database.as_system() as conn:
+            eve, bob = [await add_user(conn, f"{one}@example.com", None, Role.READER, START) for one in ("eve", "bob")]
+        await save_pages(crawl, eve, *urls)
+        slow = await asyncio.gather(*(crawl.fetcher.work(host) for host in await crawl.fetcher.claim(2)))
+        clock.move(seconds=1)
+        await save_pages(crawl, eve, f"{shared}/hers")
+        await save_pages(crawl, bob, f"http://quick.{DOMAIN}:{port}/1", f"{shared}/his", urls[11])
+
+        claimed = await crawl.fetcher.claim(6)
+
+    assert [harvest.was_silent for harvest in slow] == [True, True]
+    assert {one.host.host for one in claimed} == {f"{one}.{DOMAIN}" for one in ("quick", "shared", "slow11")}
     found = [await crawl.find(url) for url in urls]
     assert sorted((one.status, one.retry_count) for one in found if one)[2:] == [(Status.PENDING, 0)] * 10
 

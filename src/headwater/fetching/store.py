@@ -5,9 +5,11 @@ from datetime import datetime
 from uuid import UUID
 
 from headwater.db import Connection, fetch_value
+from headwater.db.arrays import byteas
 from headwater.frontier.keys import UrlKey, shortened
 from headwater.hosts.keys import host_key
 from headwater.types import SourceId, UserId
+from headwater.urls import key_or_none
 
 
 async def find_sitemap_sources(conn: Connection, *, sources: Sequence[SourceId]) -> set[SourceId]:
@@ -47,6 +49,21 @@ async def find_submitters(conn: Connection, *, source_ids: Sequence[SourceId]) -
     statement = "SELECT id, submitted_by FROM sources WHERE id = ANY(%(ids)s::uuid[]) AND submitted_by IS NOT NULL"
     cur = await conn.execute(statement, {"ids": list(source_ids)})
     return {SourceId(source_id): UserId(user_id) for source_id, user_id in await cur.fetchall()}
+
+
+async def find_savers(conn: Connection, *, urls: Sequence[str]) -> dict[str, set[UserId]]:
+    """The users who saved these pages for later; others are left out. Run under `Database.as_system`."""
+    by_key = {key: url for url in urls if (key := key_or_none(url)) is not None}
+    statement = """
+        SELECT url_key, user_id
+        FROM article_urls JOIN marks USING (article_id)
+        WHERE url_key = ANY(%(keys)b::bytea[]) AND saved_at IS NOT NULL
+    """
+    cur = await conn.execute(statement, {"keys": byteas(sorted(by_key))})
+    found: dict[str, set[UserId]] = {}
+    for key, user_id in await cur.fetchall():
+        found.setdefault(by_key[bytes(key)], set()).add(UserId(user_id))
+    return found
 
 
 async def list_expired_blocks(conn: Connection, *, now: datetime, limit: int) -> list[UUID]:

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from headwater.bodies import store as bodies
 from headwater.bodies.types import NewBody
@@ -17,7 +18,15 @@ from headwater.fetching.report import report
 from headwater.fetching.turn import PageTurn
 from headwater.fetching.types import ClaimedTurn, FetchingOptions, TurnResult
 from headwater.frontier.store import changes, claims, queue
-from headwater.frontier.types import FetchFailed, FrontierOptions, HostAnswer, Origin, Redirected, Submission
+from headwater.frontier.types import (
+    ClaimedUrl,
+    FetchFailed,
+    FrontierOptions,
+    HostAnswer,
+    Origin,
+    Redirected,
+    Submission,
+)
 from headwater.hosts.outage import OutageDetector, OutageReporter
 from headwater.hosts.robots import origin_of
 from headwater.hosts.store import robots as robots_store
@@ -28,7 +37,7 @@ from headwater.ids import new_id
 from headwater.library.saved.operate import follow_redirect
 from headwater.net import Client
 from headwater.observability.log import get_logger
-from headwater.types import Clock, PageKind, SourceId, UserId
+from headwater.types import Clock, PageKind, UserId
 
 log = get_logger()
 
@@ -64,7 +73,7 @@ class Fetcher:
         self._outage = outage or OutageDetector()
         self._outage_reporter = OutageReporter(self._outage, self.name)
         self._turns = Turns(database, clock, delay=frontier_options.min_delay, lease=options.lease)
-        self._slow: deque[tuple[frozenset[SourceId], float]] = deque()  # slow turns: for which sources, when they ended
+        self._slow: deque[tuple[Sequence[ClaimedUrl], float]] = deque()  # slow turns: for which URLs, when they ended
         self._look_again_at = 0.0
         self._tidy_at = time.monotonic() + TIDIED_EVERY_S
         self._recheck_at = 0.0
@@ -96,8 +105,7 @@ class Fetcher:
         asked_at = self._clock()
         result = self._unless_outage(await turn.run(), asked_at)
         if result.requests and result.waited / result.requests >= SLOW:
-            sources = frozenset(url.source_id for url in claimed.host.urls if url.source_id is not None)
-            self._slow.append((sources, time.monotonic()))
+            self._slow.append((claimed.host.urls, time.monotonic()))
         try:
             result = await self._written(result)
         except HeadwaterError:
@@ -133,31 +141,48 @@ class Fetcher:
         return [ClaimedTurn(host, known, ours_until) for host in hosts]
 
     async def _slow_readers(self, started: float) -> set[UserId]:
-        """Users whose sources' hosts were slow in half of the slots or more, within the last minute."""
+        """Users whose sources or saved pages had slow hosts in half of the slots or more, within the last minute."""
         while self._slow and started - self._slow[0][1] > SLOW_REMEMBERED_S:
             self._slow.popleft()
         most = max(self.concurrency // 2, 1)
         if len(self._slow) < most:
             return set()
-        async with self._database.transaction() as conn:
-            ids = {source_id for sources, _ in self._slow for source_id in sources}
-            readers = await store.find_submitters(conn, source_ids=sorted(ids))
-        turns = Counter(reader for sources, _ in self._slow for reader in {readers.get(one) for one in sources})
-        return {reader for reader, slow in turns.items() if reader is not None and slow >= most}
+        readers = await self._find_readers([url for urls, _ in self._slow for url in urls])
+        turns = Counter(
+            reader for urls, _ in self._slow for reader in {one for url in urls for one in readers.get(url.id, ())}
+        )
+        return {reader for reader, slow in turns.items() if slow >= most}
+
+    async def _find_readers(self, urls: Sequence[ClaimedUrl]) -> dict[UUID, set[UserId]]:
+        """Who needs each of these URLs: the user who added its source, or those who saved the page. Others are left
+        out."""
+        ids = {url.source_id for url in urls if url.source_id is not None}
+        saved = [url.url for url in urls if url.origin is Origin.SAVED]
+        async with self._database.as_system() as conn:
+            submitters = await store.find_submitters(conn, source_ids=sorted(ids))
+            savers = await store.find_savers(conn, urls=saved) if saved else {}
+        found = {url.id: savers[url.url] for url in urls if url.url in savers}
+        return found | {
+            url.id: {submitters[url.source_id]} for url in urls if url.source_id and url.source_id in submitters
+        }
 
     async def _put_off(self, claimed: Sequence[ClaimedTurn], slow: set[UserId]) -> list[ClaimedTurn]:
         """Postpone hosts that are needed only by these users, or by owners of many pages that wait to be read: others
         would wait for hours. At hosts that others need, too, only their URLs are postponed. Returns the others."""
-        now = self._clock()
+        now, urls = self._clock(), [url for one in claimed for url in one.host.urls]
+        readers = await self._find_readers(urls) if slow else {}
+        late = [url for url in urls if slow.issuperset(readers.get(url.id, {None}))]
+        saved = {url.id for url in late if url.origin is Origin.SAVED}
         async with self._database.transaction() as conn:
-            ids = sorted({url.source_id for one in claimed for url in one.host.urls if url.source_id is not None})
-            readers = await store.find_submitters(conn, source_ids=ids) if slow else {}
+            ids = sorted({url.source_id for url in urls if url.source_id is not None})
             busy = await bodies.list_backlogged(conn, source_ids=ids, after=now + UNREAD_MOST)
-            busy |= {source_id for source_id, reader in readers.items() if reader in slow}
-            theirs = [one for one in claimed if busy.issuperset(url.source_id for url in one.host.urls)]
+            busy |= {url.source_id for url in late if url.source_id is not None}
+            theirs = [one for one in claimed if all(url.source_id in busy or url.id in saved for url in one.host.urls)]
             if theirs:
                 until, names = now + PUT_OFF, [one.host.host for one in theirs]
-                shared = await changes.postpone(conn, hosts=names, source_ids=sorted(busy), now=now, until=until)
+                shared = await changes.postpone(
+                    conn, hosts=names, source_ids=sorted(busy), url_ids=sorted(saved), now=now, until=until
+                )
                 pauses = {name: None if name in shared else until for name in names}
                 answers = [HostAnswer(one.host, None, pages_paused_until=pauses[one.host.host]) for one in theirs]
                 await claims.answer(conn, answers=answers, now=now, options=self._frontier_options)

@@ -245,15 +245,18 @@ async def tidy(conn: Connection, *, now: datetime) -> int:
 
 
 async def postpone(
-    conn: Connection, *, hosts: Sequence[str], source_ids: Sequence[SourceId], now: datetime, until: datetime
-) -> set[str]:
-    """Postpone due URLs of the owners of these sources at the hosts where URLs of others are due. Returns these hosts.
-    Of each host the first 1,000 due URLs are looked at: there may be 500,000."""
+    conn: Connection, *, hosts: Sequence[str], source_ids: Sequence[SourceId], url_ids: Sequence[UUID] = (),
+    now: datetime, until: datetime,
+) -> set[str]:  # fmt: skip
+    """Postpone due URLs of the owners of these sources, and these URLs, at the hosts where URLs of others are due.
+    Returns these hosts. Of each host the first 1,000 due URLs are looked at: there may be 500,000."""
     statement = """
         WITH due AS MATERIALIZED (
             SELECT first.*, coalesce(coalesce(submitted_by, id) IN (
                 SELECT coalesce(submitted_by, id) FROM sources WHERE id = ANY(%(source_ids)s::uuid[])
-            ), false) AS is_theirs
+            ), false) OR (first.host_id, first.url_id) IN (
+                SELECT * FROM unnest(%(key_host_ids)s::bigint[], %(key_url_ids)s::bigint[])
+            ) AS is_theirs
             FROM unnest(%(host_ids)s::bigint[]) AS given (host_id)
             CROSS JOIN LATERAL (
                 SELECT shard, frontier_url.host_id, url_id, source_id FROM frontier_url
@@ -272,7 +275,11 @@ async def postpone(
         RETURNING url.host_id
     """
     by_id = {host_id_of(host): host for host in hosts}
-    values = {"host_ids": list(by_id), "source_ids": list(source_ids), "now": now, "until": until}
+    keys = [url_key_of(one) for one in url_ids]
+    values = {
+        "host_ids": list(by_id), "source_ids": list(source_ids), "now": now, "until": until,
+        "key_host_ids": [key.host_id for key in keys], "key_url_ids": [key.url_id for key in keys],
+    }  # fmt: skip
     return {by_id[row[0]] for row in await (await conn.execute(statement, values)).fetchall()}
 
 
