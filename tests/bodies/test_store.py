@@ -13,7 +13,7 @@ from headwater.bodies.types import ClaimedBody, NewBody
 from headwater.db import Connection
 from headwater.ids import new_id
 from headwater.sources.store.custom import set_submitter
-from headwater.types import PageKind, SourceId
+from headwater.types import PageKind, SourceId, UserId
 from tests.builders import a_source
 from tests.clock import START
 
@@ -62,6 +62,18 @@ async def test_a_reader_gets_its_kind_the_longest_waiting_first(conn: Connection
 
     assert [page.url for page in first + second] == [early.url, late.url]
     assert [page.kind for page in sitemaps] == [PageKind.SITEMAP]
+
+
+async def test_pages_that_one_reader_saved_take_turns_with_those_of_another(conn: Connection) -> None:
+    ann, bob = UserId(new_id()), UserId(new_id())
+    large = b"x" * 1_000_000  # two seconds of reading
+    hers = [a_page(f"https://example.com/hers/{number}", body=large) for number in range(3)]
+    his = a_page("https://example.com/his", body=large, fetched_at=START + SECOND)
+    await store.keep(conn, bodies=[*hers, his], readers={page.url: ann for page in hers} | {his.url: bob})
+
+    first, second, *_ = [(await claim(conn, minutes=1, limit=1))[0].url for _ in range(4)]
+
+    assert (first, second) == (hers[0].url, his.url)
 
 
 async def test_a_page_whose_reader_dies_is_claimed_again_with_its_attempts(conn: Connection) -> None:

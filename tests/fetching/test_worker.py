@@ -835,6 +835,23 @@ async def test_slow_pages_that_a_reader_saved_are_put_off_and_those_of_others_fe
     assert sorted((one.status, one.retry_count) for one in found if one)[2:] == [(Status.PENDING, 0)] * 10
 
 
+async def test_a_saved_page_is_read_in_the_turn_of_the_reader_who_saved_it(crawl: Crawl) -> None:
+    async with a_site() as site, Client(user_agent="Test/1", allow_loopback=True, resolve=NAMES) as client:
+        crawl.fetcher = Fetcher(crawl.database, client, crawl.clock, OPTIONS, FRONTIER)
+        site.answers = {f"{name}.example/": (200, "text/html", b"<p>Hello</p>") for name in ("one", "two", "three")}
+        async with crawl.database.as_system() as conn:
+            eve, bob = [await add_user(conn, f"{one}@example.com", None, Role.READER, START) for one in ("eve", "bob")]
+        await save_pages(crawl, eve, site.url("one.example/"), site.url("two.example/"))
+        await save_pages(crawl, bob, site.url("three.example/"))
+        await crawl.turn()
+    async with crawl.database.transaction() as conn:
+        rows = await (await conn.execute("SELECT owner FROM bodies ORDER BY split_part(url, '.', 1)")).fetchall()
+
+    one, three, two = [owner for (owner,) in rows]
+    assert one == two != three
+    assert None not in {one, three}
+
+
 async def test_hosts_of_a_reader_whose_robots_txt_takes_long_to_read_are_put_off_and_others_fetched(
     database: Database, clock: MovableClock, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,6 @@
 """Every statement on `bodies` and `daily_reads`, and the source that a page is read for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -8,14 +8,22 @@ from uuid import UUID
 from headwater.bodies.types import ClaimedBody, NewBody, PageSource
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
 from headwater.ids import new_id
-from headwater.types import PageKind, SourceId
+from headwater.types import PageKind, SourceId, UserId
 
-# Whose bodies are read in turn: those of the user who added the source, or of a source of an operator.
+# Whose bodies are read in turn: those of the user who added the source, or of a source of an operator. Those of pages
+# that a user saved are that user's.
 _OWNER: Final = "hashtextextended(coalesce(submitted_by, sources.id)::text, 0)"
 
 
-async def keep(conn: Connection, *, bodies: Sequence[NewBody], now: datetime | None = None) -> None:
+async def keep(
+    conn: Connection,
+    *,
+    bodies: Sequence[NewBody],
+    now: datetime | None = None,
+    readers: Mapping[str, UserId] | None = None,
+) -> None:
     """Store bodies until they are read; an article of a spidered source twice, the second time for its links.
+    `readers` are those who saved pages, by URL.
 
     They wait from `now` on, or else from when they were fetched: time in the fetcher is not waiting of the next stage.
     A body of a source that was deleted since its URL was claimed is dropped. Large bodies take turns with those of
@@ -30,11 +38,11 @@ async def keep(conn: Connection, *, bodies: Sequence[NewBody], now: datetime | N
             FROM unnest(
                 %(ids)b::uuid[], %(list_ids)b::uuid[], %(urls)b::text[], %(final_urls)b::text[], %(kinds)b::text[],
                 %(source_ids)b::uuid[], %(depths)b::smallint[], %(content_types)b::text[], %(bodies)b::bytea[],
-                %(fetched)b::timestamptz[]
-            ) AS given (id, list_id, url, final_url, kind, source_id, depth, content_type, body, fetched_at)
+                %(fetched)b::timestamptz[], %(readers)b::uuid[]
+            ) AS given (id, list_id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, reader)
         ), kept AS (
             SELECT given.*, coalesce(%(now)s, fetched_at) AS ready_at, sources.ingestion_mode, sources.max_depth,
-                {_OWNER} AS owner,
+                coalesce({_OWNER}, hashtextextended(reader::text, 0)) AS owner,
                 length(given.body) * interval '2 microseconds' AS cost
             FROM given
             LEFT JOIN sources ON sources.id = given.source_id
@@ -64,6 +72,7 @@ async def keep(conn: Connection, *, bodies: Sequence[NewBody], now: datetime | N
             "kinds": [one.kind.value for one in bodies], "source_ids": [one.source_id for one in bodies],
             "depths": [one.depth for one in bodies], "content_types": [one.content_type for one in bodies],
             "bodies": [one.body for one in bodies], "fetched": [one.fetched_at for one in bodies], "now": now,
+            "readers": [(readers or {}).get(one.url) for one in bodies],
         },
     )  # fmt: skip
 

@@ -230,14 +230,25 @@ class Fetcher:
     async def _write(self, batch: Sequence[TurnResult]) -> Sequence[TurnResult]:
         await self._write_consequences([result for result in batch if result.robots])
         await self._move_saved(batch)
+        readers = await self._find_savers(batch)
         async with self._database.transaction() as conn:
             for part in in_parts([page for result in batch for page in result.pages]):
-                await bodies.keep(conn, bodies=part, now=self._clock())
+                await bodies.keep(conn, bodies=part, now=self._clock(), readers=readers)
             await claims.answer(conn, answers=batch, now=self._clock(), options=self._frontier_options)
             for robots in (robots for result in batch for robots in result.robots):
                 await robots_store.keep(conn, robots=robots)
             await self._outage_reporter.write(conn, self._clock())
         return batch
+
+    async def _find_savers(self, batch: Sequence[TurnResult]) -> dict[str, UserId]:
+        """One of those who saved each of these pages, by URL: their pages are read in turn."""
+        answered = [one for result in batch if result.pages for one in result.answered]
+        urls = [one.url.url for one in answered if one.url.origin is Origin.SAVED]
+        if not urls:
+            return {}
+        async with self._database.as_system() as conn:
+            found = await store.find_savers(conn, urls=urls)
+        return {url: min(users) for url, users in found.items()}
 
     async def _move_saved(self, batch: Sequence[TurnResult]) -> None:
         """What readers saved is the page that it redirects to. Before the redirect is stored, as above."""
