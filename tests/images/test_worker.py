@@ -7,13 +7,14 @@ import pytest
 from headwater.db import fetch_value
 from headwater.hosts.outage import OUTAGE_SITES, HostAttempt
 from headwater.images.types import ImageOptions, Refusal
+from headwater.images.worker import LEASE
 from headwater.pipeline import STAGES, Tools
 from headwater.runtime import options_of
 from headwater.sandbox import Sandbox
 from headwater.settings import load_settings
 from headwater.timekeeping import store as clocks
 from tests.builders import a_source
-from tests.images.world import ImageWorld, an_image, picture
+from tests.images.world import ImageWorld, an_image, an_image_world, picture
 from tests.site import page
 
 pytestmark = pytest.mark.database
@@ -44,6 +45,22 @@ async def test_images_are_read_in_a_process_of_their_own_and_no_page_waits_for_o
         await stage.work(claimed)
 
     assert (await world.row(article))["data"] is not None
+
+
+async def test_an_image_whose_process_was_killed_is_fetched_once_when_its_lease_has_ended(world: ImageWorld) -> None:
+    world.site.answers["news.example/a.png"] = an_image()
+    article = await world.want_lead("news.example/a.png")
+    (killed,) = await world.stage.claim(1)
+    async with an_image_world(world.database, world.clock) as another:
+        another.site = world.site
+        early = await another.run()
+        world.clock.move(seconds=LEASE.total_seconds())
+        late = await another.run()
+    await world.stage.work(killed)  # not dead after all: what it finds is discarded
+
+    row = await world.row(article)
+    assert (early, late) == (0, 1)
+    assert (row["data"] is not None, row["tries"], row["ready_at"], row["lease"]) == (True, 0, None, None)
 
 
 async def test_an_image_that_several_articles_share_is_requested_once(world: ImageWorld) -> None:
