@@ -20,7 +20,7 @@ pytestmark = pytest.mark.database
 CHOSEN = {
     "theme": "dark", "density": "compact", "font": "sans", "text_size": "large", "line_width": "wide",
     "layout": "three", "sort_order": "oldest", "start_page": "all", "article_text": "feed", "article_images": "hide",
-    "time_zone": "Europe/Berlin", "scroll_marks_read": "yes",
+    "email_digest": "off", "time_zone": "Europe/Berlin", "scroll_marks_read": "yes",
 }  # fmt: skip
 
 
