@@ -1,8 +1,10 @@
 """What is left after a source or an account was deleted: nothing that names it, in any table of the database."""
 
+from datetime import timedelta
+
 import pytest
 
-from headwater.accounts.store import users
+from headwater.accounts.store import attempts, users
 from headwater.articles.store import content
 from headwater.articles.store.listing import latest
 from headwater.db import Connection
@@ -82,6 +84,16 @@ async def test_a_deleted_user_leaves_nothing_in_any_table_nor_do_their_sources(c
     await finish_removals(conn)
 
     assert await tables_with(conn, user_id, source.id, *gone) == set()
+
+
+async def test_a_request_that_counts_after_its_user_was_deleted_leaves_no_count(conn: Connection) -> None:
+    user_id = await a_user(conn)
+    await users.remove(conn, user_id=user_id)
+    await attempts.count(conn, bucket=f"saved pages:{user_id}", now=START, ends_at=START + timedelta(days=1))
+
+    await finish_removals(conn)
+
+    assert await tables_with(conn, user_id) == set()
 
 
 async def test_a_source_and_its_articles_are_hidden_before_anything_is_removed(conn: Connection) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from headwater.accounts.store import events
+from headwater.accounts.store import attempts, events
 from headwater.analytics import store as analytics
 from headwater.articles.store import links, records, state
 from headwater.audit import store as audit
@@ -47,7 +47,9 @@ async def remove_some(conn: Connection, removal: Removal, *, limit: int, now: da
 
 
 async def remove_counters(conn: Connection, removal: Removal) -> None:
-    """Delete counters of a source, which no foreign key protects. Called last."""
+    """Delete counters of a source or user, which no foreign key protects. Called last."""
+    if removal.kind is RemovalKind.USER:  # a request that was under way may have counted one
+        await attempts.clear_of(conn, user_id=UserId(removal.id))
     if removal.kind is RemovalKind.SOURCE:
         await bulk.forget_source(conn, source_id=SourceId(removal.id))
         await counts.remove_of_source(conn, source_id=SourceId(removal.id))

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from headwater.db import Connection, fetch_row
+from headwater.types import UserId
 
 CLOCKS_APART = timedelta(minutes=5)  # between machines
 _IS_CURRENT: Final = "attempts.ends_at > %(now)s AND attempts.ends_at <= %(latest)s"
@@ -45,3 +46,7 @@ async def uncount(conn: Connection, *, bucket: str) -> None:
 
 async def clear_like(conn: Connection, *, prefix: str) -> None:
     await conn.execute("DELETE FROM attempts WHERE starts_with(bucket, %(prefix)s)", {"prefix": prefix})
+
+
+async def clear_of(conn: Connection, *, user_id: UserId) -> None:
+    await conn.execute("DELETE FROM attempts WHERE strpos(bucket, %(id)s) > 0", {"id": str(user_id)})

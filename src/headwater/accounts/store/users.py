@@ -5,6 +5,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
 
+from headwater.accounts.store import attempts
 from headwater.accounts.types import Credentials, Role, User
 from headwater.db import Connection, fetch_column, fetch_row, fetch_value, translate
 from headwater.errors import EmailTaken
@@ -103,7 +104,7 @@ async def confirm(conn: Connection, *, user_id: UserId, now: datetime) -> None:
 
 async def remove(conn: Connection, *, user_id: UserId) -> None:
     """Delete a user, and by cascade everything they own."""
-    await conn.execute("DELETE FROM attempts WHERE strpos(bucket, %(id)s) > 0", {"id": str(user_id)})
+    await attempts.clear_of(conn, user_id=user_id)
     await conn.execute("DELETE FROM users WHERE id = %(id)s", {"id": user_id})
 
 
