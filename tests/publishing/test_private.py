@@ -203,25 +203,26 @@ async def _delete_public(desk: Desk) -> None:
         await operate.delete(conn, public, actor=COMMAND_LINE, now=desk.clock())
 
 
-async def _merge_into_private(desk: Desk) -> None:
-    """The public source moves to the URL of a user's feed: that becomes a system source."""
-    async with desk.database.as_system() as conn:
-        await a_source(conn, url="https://www.paid.example/all", name="All")
-    await _move(desk, KEYED, of="https://www.paid.example/all")
-
-
 Step = Callable[[Desk], Awaitable[None]]
 
 
 @pytest.mark.parametrize(
     "step",
-    [_list_in_public, _approve, _make_public, _merge_into_private],
-    ids=["a public source lists it", "approved", "a system source", "merged"],
+    [_list_in_public, _approve, _make_public],
+    ids=["a public source lists it", "approved", "a system source"],
 )
 async def test_an_article_that_becomes_visible_is_indexed(desk: Desk, step: Step) -> None:
     await step(desk)
     await desk.settle()
     assert desk.indexed == {URL}
+
+
+async def test_a_public_source_that_moves_to_the_url_of_a_private_feed_does_not_publish_it(desk: Desk) -> None:
+    async with desk.database.as_system() as conn:
+        await a_source(conn, url="https://www.paid.example/all", name="All")
+    await _move(desk, KEYED, of="https://www.paid.example/all")
+    await desk.settle()
+    assert desk.indexed == set()
 
 
 @pytest.mark.parametrize(

@@ -282,6 +282,10 @@ def test_a_source_is_entered_where_it_says(
         ({**at("https://a.github.io/feed"), **other("https://b.github.io/feed")}, False),
         (at("https://example.com/feed", of="https://evil.example/feed"), False),
         (other("https://example.com/feed", of="https://evil.example/feed"), False),
+        (other("https://example.com/feed?key=0123456789abcdef"), False),
+        ({**other("https://example.com/feed?key=0123456789abcdef"), "other_is_public": True}, True),
+        ({"other_was_private": True}, False),
+        ({"other_was_private": True, "other_is_public": True}, True),
     ],
     ids=[
         "private",
@@ -296,6 +300,10 @@ def test_a_source_is_entered_where_it_says(
         "another-owner",
         "from-another-site",
         "into-one-from-another-site",
+        "into-a-private-one",
+        "into-a-public-one-with-a-query",
+        "into-one-that-was-private",
+        "into-a-public-one-that-was-private",
     ],
 )
 def test_a_source_joins_another_unless_something_would_be_lost(differing: dict[str, Any], joins: bool) -> None:
@@ -308,6 +316,8 @@ def test_a_source_joins_another_unless_something_would_be_lost(differing: dict[s
         "has_overrides": False,
         "has_pages": False,
         "other_is_suggested": False,
+        "other_is_public": False,
+        "other_was_private": False,
     }
 
     assert may_merge(MergePair(**{**plain, **differing})) is joins

@@ -435,3 +435,31 @@ async def test_an_approved_suggestion_does_not_move_to_a_blocked_domain(database
 
     async with database.as_system() as conn:
         assert [source.feed_url for source in await list_all(conn)] == [OLD]
+
+
+KEYED = "https://old.river.example/feed?key=0123456789abcdef"
+
+
+@pytest.mark.parametrize(("hers", "his"), [(KEYED, NEW), (OLD, KEYED)])
+async def test_what_a_private_feed_listed_is_not_merged_into_the_lists_of_others(
+    database: Database, hers: str, his: str
+) -> None:
+    """As when a paid feed has expired, and its site redirects to the one for everyone."""
+    ada, bob = await a_reader(database), await a_reader(database, "bob")
+    await lists(database, await adds(database, ada, "Hers", hers), 1)
+    await lists(database, await adds(database, bob, "His", his), 2)
+
+    await move(database, hers, his)
+
+    assert (await unread(database, ada), await unread(database, bob)) == (["1"], ["2"])
+
+
+async def test_what_a_feed_listed_while_it_was_private_is_not_merged_either(database: Database) -> None:
+    ada, bob = await a_reader(database), await a_reader(database, "bob")
+    await lists(database, await adds(database, ada, "Hers", KEYED), 1)
+    await lists(database, await adds(database, bob, "His", NEW), 2)
+    await move(database, KEYED, OLD)
+
+    await move(database, OLD, NEW)
+
+    assert await unread(database, bob) == ["2"]

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
+from headwater.articles.decide import is_private_feed
 from headwater.errors import Invalid, InvalidUrl
 from headwater.frontier.types import Origin, Submission
 from headwater.polling.policy import COOLDOWN
@@ -125,9 +126,14 @@ def may_merge(pair: MergePair) -> bool:
     """Whether a source may be merged into another without losing what a user or operator decided. A disabled source or
     feed on either side would end the other's polls. A suggestion has a submitter and moderators, and a system source
     does not become a suggestion. A feed that is at another site, or has come from there, stays separate: the owner of
-    that site could put all that it has listed before into the lists of the other's subscribers."""
+    that site could put all that it has listed before into the lists of the other's subscribers. So does one that moved
+    to a user's private feed: its subscribers would see what that has listed, and everyone if it is an operator's."""
     keys = ((pair.feed_url, pair.feed_url_key), (pair.other_feed_url, pair.other_feed_url_key))
     if not all(has_own_key(*one) for one in keys) or site_of(pair.feed_url) != site_of(pair.other_feed_url):
+        return False
+    if is_private_feed(pair.other_feed_url, is_public=pair.other_is_public):
+        return False
+    if pair.other_was_private and not pair.other_is_public:
         return False
     is_moderated = pair.is_suggested or (pair.is_system and pair.other_is_suggested)
     return pair.are_active and not (is_moderated or pair.has_overrides or pair.has_pages)

@@ -154,6 +154,8 @@ class MergePair:
     has_overrides: bool  # settings for how its pages are found or read
     has_pages: bool  # fetched and not read yet
     other_is_suggested: bool
+    other_is_public: bool  # managed by operators, or suggested and approved
+    other_was_private: bool  # its URL had a key
     feed_url: str
     feed_url_key: bytes
     other_feed_url: str

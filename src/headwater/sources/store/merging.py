@@ -19,7 +19,9 @@ async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId
             mine.sitemap_url IS NOT NULL OR mine.ingestion_mode <> 'feed' OR mine.selectors IS NOT NULL
                 AS has_overrides,
             EXISTS (SELECT FROM bodies WHERE bodies.source_id = mine.id) AS has_pages,
-            other.moderation_status IS NOT NULL AS other_is_suggested, mine.feed_url, mine.feed_url_key,
+            other.moderation_status IS NOT NULL AS other_is_suggested,
+            other.is_system OR coalesce(other.moderation_status = 'approved', false) AS other_is_public,
+            other.was_private AS other_was_private, mine.feed_url, mine.feed_url_key,
             other.feed_url AS other_feed_url, other.feed_url_key AS other_feed_url_key
         FROM sources AS mine CROSS JOIN sources AS other
         WHERE mine.id = %(id)s AND mine.feed_url_key IS NOT NULL
