@@ -40,6 +40,7 @@ from tests.builders import a_reader, a_source, an_article
 from tests.channels.given import a_channel
 from tests.clock import START, MovableClock
 from tests.headwater_process import PATIENCE_S
+from tests.owner import as_owner
 from tests.publishing.conftest import OPTIONS
 from tests.publishing.stored import extract, extract_text
 from tests.publishing.stub_elasticsearch import StubElasticsearch
@@ -343,6 +344,27 @@ async def test_a_page_that_a_reader_saved_is_in_no_index_until_a_public_feed_lis
         await records.keep(conn, seen_at=desk.clock(), listed=[ListedEntry(source.id, an_article(saved.url))])
     await desk.settle()
     assert desk.indexed == {saved.url}
+
+
+async def test_an_article_is_deleted_from_the_index_also_if_the_clock_was_ahead_when_it_was_indexed(
+    database: Database, desk: Desk
+) -> None:
+    """The database's clock, which on one machine is ours: here, the version that it gave last."""
+    async with database.as_system() as conn:
+        source = await a_source(conn, name="Open")
+    async with as_owner(database) as owner:
+        later = "extract(epoch FROM now() + interval '200 days')::bigint * 1000000"
+        await owner.execute(f"SELECT setval('document_versions', {later})".encode())
+    await desk.list_in(source.id)
+    await desk.settle()
+    listed = desk.indexed
+
+    async with database.as_system() as conn:
+        await sources.remove(conn, source_id=source.id)
+    await desk.settle()
+    await desk.settle()
+
+    assert (listed, desk.indexed) == ({URL}, set())
 
 
 async def test_a_document_names_only_sources_that_everyone_may_see(database: Database, desk: Desk) -> None:

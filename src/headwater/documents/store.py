@@ -33,8 +33,9 @@ _IS_REFUSED: Final = "url_key IS NOT NULL AND reason IS NOT NULL"
 async def enqueue(conn: Connection, *, entries: Sequence[DocumentEntry], now: datetime) -> None:
     """Queue changes, after they are made and in the same transaction, so that each gets a higher version.
 
-    The version is the database's clock, in microseconds. A counter would start below the versions in the index after an
-    article was deleted and found again, or the database restored from a backup.
+    The version is the database's clock, in microseconds, and never goes back: a trigger gives it (migration 0025). A
+    counter would start below the versions in the index after an article was deleted and found again, or the database
+    restored from a backup.
     """
     if not entries:
         return
@@ -42,9 +43,8 @@ async def enqueue(conn: Connection, *, entries: Sequence[DocumentEntry], now: da
     last = {entry.url_key: entry for entry in entries}
     ordered = [last[key] for key in sorted(last)]
     statement = """
-        INSERT INTO deliveries (channel_id, article_id, queued_at, url_key, version, queued_version, action, ready_at)
-        SELECT channel_id, article_id, at, url_key, version,
-            extract(epoch FROM clock_timestamp()) * 1000000, action, at
+        INSERT INTO deliveries (channel_id, article_id, queued_at, url_key, version, action, ready_at)
+        SELECT channel_id, article_id, at, url_key, version, action, at
         FROM search_index, CAST(%(now)s AS timestamptz) AS at,
             unnest(%(url_keys)b::bytea[], %(ids)b::uuid[], %(versions)b::bigint[], %(actions)b::text[])
                 AS entry (url_key, article_id, version, action)
@@ -120,8 +120,7 @@ async def raise_versions(conn: Connection, *, entries: Sequence[ClaimedEntry]) -
     It is written, so that a change that is being queued gets a higher one. An entry that changed keeps its own.
     """
     statement = f"""
-        UPDATE deliveries
-        SET queued_version = greatest(queued_version, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+        UPDATE deliveries SET queued_version = NULL  -- that is, a new one, by the trigger
         FROM {_MINE} WHERE {_IS_MINE} RETURNING deliveries.revision, queued_version
     """
     cur = await conn.execute(statement, _keys(entries))
