@@ -1,4 +1,4 @@
-"""Connections of clients: those that nobody uses are closed, and one network has a limited number.
+"""Connections of clients: unused ones are closed, and one network has a limited number.
 
 A client could otherwise keep connections for ever, and what it does not read stays in memory: by sending no request, or
 a part of one, or by not reading a response. And it could open so many that the process may open no file any more: then
