@@ -85,6 +85,7 @@ OPERATING = {  # for administrators
     "operate-people": "/admin/people",
     "operate-audit": "/admin/audit",
     "operate-settings": "/admin/settings",
+    "operate-design": "/admin/design",
 }
 
 

@@ -67,6 +67,7 @@ from headwater.web.routes.admin import (
     audit,
     bulk,
     channels,
+    design,
     filters,
     frontier,
     health,
@@ -89,7 +90,7 @@ _FOLDER = Path(__file__).parent
 PAGES = (
     auth, account, preferences, dashboard, feeds, adding, opml, read, views, tags, discover, health, sources, bulk,
     filters, frontier, popularity, moderation, labels, rules, reader_rules, mutes, notifications, stories, channels,
-    ai_usage, people, audit, settings, help_pages, palette, downloads, later,
+    ai_usage, people, audit, settings, design, help_pages, palette, downloads, later,
 )  # fmt: skip
 
 

@@ -293,3 +293,11 @@ def test_a_browser_that_asks_not_to_be_followed_is_not_asked(browser: Browser, s
         expect(page.get_by_text("May we count")).to_have_count(0)
         page.goto("/account")
         expect(page.get_by_text("sends Do Not Track or Global Privacy Control")).to_be_visible()
+
+
+def test_the_page_of_all_components_has_no_fault(operator: Page) -> None:
+    operator.goto("/admin/design", wait_until="networkidle")
+
+    assert faults_of(operator) == []
+    for name in ("Text", "Colours", "Buttons", "Form fields", "Messages and states", "Articles: cards", "Empty lists"):
+        expect(operator.get_by_role("heading", name=name, exact=True)).to_be_visible()

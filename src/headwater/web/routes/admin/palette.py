@@ -41,7 +41,7 @@ PAGES = (
     PaletteItem("Channels", "/admin/channels", role=Role.MODERATOR), PaletteItem("Popularity", "/admin/popularity"),
     PaletteItem("AI usage", "/admin/ai-usage"), PaletteItem("Users", "/admin/people"),
     PaletteItem("Audit log", "/admin/audit"), PaletteItem("Settings", "/admin/settings"),
-    PaletteItem("Alerts", "/admin/alerts"),
+    PaletteItem("Alerts", "/admin/alerts"), PaletteItem("Design", "/admin/design"),
     PaletteItem("Sources that need you", "/admin/sources?attention=yes", "List"),
     PaletteItem("Failing sources", "/admin/sources?status=failing", "List"),
     PaletteItem("Auto-disabled sources", "/admin/sources?status=auto_disabled", "List"),
