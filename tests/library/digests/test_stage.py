@@ -8,12 +8,15 @@ import pytest
 from headwater.accounts.preferences import store
 from headwater.accounts.preferences.decide import next_digest_at
 from headwater.accounts.preferences.types import EmailDigest, Preferences
+from headwater.articles.store import records
+from headwater.articles.types import ListedEntry
 from headwater.db import Database, fetch_value
 from headwater.library.digests.decide import ARTICLES_MOST
 from headwater.library.digests.worker import LEASE, DigestWriter
 from headwater.library.store import marks
 from headwater.net.mail import Mailer, SmtpServer
 from tests.accounts.mailbox import deliver
+from tests.builders import an_article
 from tests.clock import MovableClock
 from tests.library.rules.reader import RuleReader, a_rule_reader
 from tests.net.post_box import open_post_box
@@ -75,6 +78,44 @@ async def test_unread_articles_of_the_last_day_are_sent_once_a_day(ada: RuleRead
     assert "old" not in text
     async with ada.database.as_system() as conn:
         assert await fetch_value(conn, "SELECT digest_at FROM reading_options") == ada.clock() + timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("published", "seen"),
+    [
+        (timedelta(minutes=-30), timedelta(minutes=20)),
+        (timedelta(hours=-6), timedelta(hours=4)),  # a date without a time: midnight
+        (None, timedelta(seconds=5)),
+    ],
+)
+async def test_an_article_that_was_found_after_a_digest_is_in_the_next_one(
+    ada: RuleReader, published: timedelta | None, seen: timedelta
+) -> None:
+    await choose(ada, DAILY)
+    ada.clock.move(hours=18)
+    six = ada.clock()
+    await run(ada)
+    await find(ada, "An otter", published_at=None if published is None else six + published, seen_at=six + seen)
+
+    ada.clock.move(days=1, seconds=20)  # the stage was busy
+    (text,) = await run(ada)
+
+    assert "An otter" in text
+
+
+async def test_old_articles_of_a_feed_that_was_just_added_are_not_sent(ada: RuleReader) -> None:
+    await choose(ada, DAILY)
+    ada.clock.move(hours=18)
+    await find(ada, "An old otter", published_at=ada.clock() - timedelta(days=4), seen_at=ada.clock())
+
+    assert await run(ada) == []
+
+
+async def find(ada: RuleReader, title: str, *, published_at: datetime | None, seen_at: datetime) -> None:
+    """An article that its feed lists with this date."""
+    article = an_article("https://x.example/otter", title=title, published_at=published_at)
+    async with ada.database.as_system() as conn:
+        await records.keep(conn, seen_at=seen_at, listed=[ListedEntry(ada.sources["Daily"].id, article)])
 
 
 async def test_no_email_is_sent_without_unread_articles(ada: RuleReader) -> None:

@@ -17,7 +17,7 @@ from headwater.accounts.store import users
 from headwater.db import Database
 from headwater.ids import new_id
 from headwater.library.browse import browse
-from headwater.library.digests.decide import ARTICLES_MOST, PERIODS, digest_text, listed_since
+from headwater.library.digests.decide import ARTICLES_MOST, digest_text, found_since, last_digest_at
 from headwater.library.types import ArticlesQuery, Shelf
 from headwater.types import Clock
 
@@ -66,6 +66,6 @@ class DigestWriter:
         query = ArticlesQuery(shelf=Shelf.UNREAD, limit=ARTICLES_MOST)
         async with self._database.as_user(due.user_id) as conn:
             page = await browse(conn, query=query, now=now, groups_stories=due.preferences.groups_stories)
-        lines = listed_since(page.lines, now - PERIODS[often])
-        has_more = page.then is not None and len(lines) == len(page.lines)
+        lines = found_since(page.lines, last_digest_at(due.preferences, now))
+        has_more = page.then is not None and lines[-1:] == page.lines[-1:]
         return digest_text(lines, often, has_more=has_more, site=self._site) if lines else ""
