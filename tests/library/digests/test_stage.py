@@ -15,7 +15,7 @@ from headwater.library.digests.decide import ARTICLES_MOST
 from headwater.library.digests.worker import LEASE, DigestWriter
 from headwater.library.store import marks
 from headwater.net.mail import Mailer, SmtpServer
-from tests.accounts.mailbox import deliver
+from tests.accounts.mailbox import collect, deliver
 from tests.builders import an_article
 from tests.clock import MovableClock
 from tests.library.rules.reader import RuleReader, a_rule_reader
@@ -165,6 +165,18 @@ async def test_a_mail_server_gets_the_digest_with_a_button_that_ends_it(ada: Rul
     assert link.startswith("<https://reader.example/unsubscribe/")
     assert email["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     assert link.strip("<>") in email.get_content()
+
+
+async def test_a_digest_that_waits_for_the_mail_server_is_not_sent_to_a_reader_who_ended_it(ada: RuleReader) -> None:
+    await ada.arrive("An otter")
+    await choose(ada, DAILY)
+    ada.clock.move(hours=18)
+    await run(ada)
+
+    async with ada.database.as_user(ada.user_id) as conn:
+        await store.end_digest(conn, user_id=ada.user_id)
+
+    assert await collect(ada.database, ada.clock) == []
 
 
 async def test_settings_that_change_while_a_digest_is_written_are_kept(ada: RuleReader) -> None:

@@ -142,6 +142,21 @@ async def test_one_digest_a_day_has_all_articles_since_the_last(ada: RuleReader,
     assert "A third otter" in mail.detail
 
 
+async def test_a_digest_that_waits_for_the_mail_server_is_not_sent_to_a_reader_who_unsubscribed(
+    ada: RuleReader, client: Client
+) -> None:
+    await ada.save("otter", RuleActions(notify=(NotificationKind.EMAIL,)))
+    await add_target(ada, NotificationKind.EMAIL)
+    await notify(ada, "An otter")
+    ada.clock.move(hours=18)
+    assert await run(ada, client) == 1
+
+    async with ada.database.as_user(ada.user_id) as conn:
+        await store.end_digests(conn, user_id=ada.user_id)
+
+    assert await collect(ada.database, ada.clock) == []
+
+
 async def test_a_digest_waits_while_the_last_one_is_not_sent(ada: RuleReader, client: Client) -> None:
     await ada.save("otter", RuleActions(notify=(NotificationKind.EMAIL,)))
     await add_target(ada, NotificationKind.EMAIL)

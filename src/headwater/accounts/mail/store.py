@@ -63,6 +63,20 @@ async def is_kind_queued(conn: Connection, *, user_id: UserId, kind: MailKind) -
     return await fetch_value(conn, statement, {"user_id": user_id, "kind": kind.value})
 
 
+async def is_digest_wanted(conn: Connection, *, user_id: UserId, kind: MailKind) -> bool:
+    """Whether the user gets such emails; they may have ended them after this one was queued."""
+    statement = """
+        SELECT EXISTS (
+            SELECT FROM reading_options
+            WHERE user_id = %(user_id)s AND email_digest <> 'off' AND %(kind)s::text = 'unread'
+        ) OR EXISTS (
+            SELECT FROM notification_targets
+            WHERE user_id = %(user_id)s AND kind = 'email' AND is_enabled AND %(kind)s::text = 'digest'
+        )
+    """
+    return await fetch_value(conn, statement, {"user_id": user_id, "kind": kind.value})
+
+
 async def remove(conn: Connection, *, mail_id: UUID) -> None:
     await conn.execute("DELETE FROM outgoing_mail WHERE id = %(id)s", {"id": mail_id})
 

@@ -58,7 +58,8 @@ class MailSender:
         return now - oldest if oldest else timedelta(0)
 
     async def write(self, mail: QueuedMail) -> AccountEmail | None:
-        """The email, with a new token in its link; None if its account or request no longer exists.
+        """The email, with a new token in its link; None if its account or request no longer exists, or its user has
+        unsubscribed.
 
         It is sent to the address of the account, not to the one that was entered: two mailboxes can have one
         `email_key` (`ann@strasse.example`, `ann@straße.example`).
@@ -83,6 +84,8 @@ class MailSender:
                     conn, token_hash=digest(token), user_id=found.user.id, purpose=mail.kind, email=to, good_until=until
                 )
             elif mail.kind in DIGESTS:
+                if not await store.is_digest_wanted(conn, user_id=found.user.id, kind=mail.kind):
+                    return None
                 key = await tokens.shared_secret(conn, name=UNSUBSCRIBE, value=token_bytes(32))
                 token = unsubscribe_code(key, found.user.id)
         return write_email(mail, token, to=to)
