@@ -214,6 +214,18 @@ async def test_what_a_transaction_wrote_that_knew_of_no_index_is_not_left_out(da
     assert await fill(database) == 1
 
 
+async def test_filling_goes_on_after_a_restore_on_a_server_with_fewer_transactions(database: Database) -> None:
+    async with database.transaction() as conn:
+        await extract(conn, "https://example.com/1")
+        await store.listen(conn, target="index")
+        await conn.execute("UPDATE search_index SET since = '9000000000000'")  # as in the dump of a busy server
+
+    async with database.transaction() as conn:
+        is_due = await store.is_due(conn, now=START)
+
+    assert (is_due, await fill(database)) == (True, 1)
+
+
 async def test_filling_leaves_what_is_queued_already_and_revives_the_dead(database: Database) -> None:
     async with database.transaction() as conn:
         await store.listen(conn, target="index")

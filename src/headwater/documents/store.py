@@ -27,6 +27,13 @@ _IS_MINE: Final = """
         AND deliveries.lease = mine.lease
 """
 _IS_WAITING: Final = "url_key IS NOT NULL AND reason IS NULL"
+# Whether all transactions that began before `listen` have ended. A number that this server has not reached is from
+# another one, of which the database was restored: none of its transactions is left.
+_MAY_FILL: Final = """
+    filled_at IS NULL AND (
+        since < pg_snapshot_xmin(pg_current_snapshot()) OR since >= pg_snapshot_xmax(pg_current_snapshot())
+    )
+"""
 _IS_REFUSED: Final = "url_key IS NOT NULL AND reason IS NOT NULL"
 
 
@@ -85,11 +92,11 @@ async def claim(
 
 async def is_due(conn: Connection, *, now: datetime) -> bool:
     """Whether an entry may be claimed, or older content queued."""
-    statement = """
+    statement = f"""
         SELECT EXISTS (
             SELECT FROM search_index JOIN channels ON id = channel_id
             WHERE NOT is_paused AND (
-                filled_at IS NULL AND since < pg_snapshot_xmin(pg_current_snapshot()) OR EXISTS (
+                {_MAY_FILL} OR EXISTS (
                     SELECT FROM deliveries WHERE url_key IS NOT NULL AND reason IS NULL AND ready_at <= %(now)s
                 ) OR EXISTS (SELECT FROM reindexed_sources)
             )
@@ -239,10 +246,10 @@ async def refill(conn: Connection) -> int:
 async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
     """Queue the next articles that are older than the index. Returns how many; 0 at the end. Waits for transactions
     that began before `listen`: what they write was not queued, and is not visible yet."""
-    statement = """
+    statement = f"""
         WITH listening AS MATERIALIZED (
             SELECT filled_to, channel_id FROM search_index
-            WHERE filled_at IS NULL AND since < pg_snapshot_xmin(pg_current_snapshot()) FOR UPDATE SKIP LOCKED
+            WHERE {_MAY_FILL} FOR UPDATE SKIP LOCKED
         ), known AS MATERIALIZED (
             SELECT listening.channel_id, content.*
             FROM listening
