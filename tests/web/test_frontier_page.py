@@ -13,6 +13,7 @@ import pytest
 from httpx import Response
 from litestar import Litestar
 
+from headwater.articles.store.content import save
 from headwater.audit import store as audit
 from headwater.audit.types import AuditAction, AuditEntry
 from headwater.db import Database
@@ -39,7 +40,7 @@ from headwater.types import SourceId
 from headwater.web import WebOptions
 from headwater.web.routes.admin import frontier as page
 from tests.app import create_app
-from tests.articles.builders import an_article_id
+from tests.articles.builders import a_content, a_record, an_article_id
 from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person
 
@@ -461,6 +462,34 @@ async def test_articles_of_deleted_urls_are_looked_at_again(operator: Person, da
             "SELECT classify_at IS NOT NULL FROM article_state WHERE article_id = %(id)s", {"id": article_id}
         )
         assert await cur.fetchone() == (True,)
+
+
+async def test_a_url_leads_to_its_article(operator: Person, database: Database) -> None:
+    source = await a_site(database)
+    await queue_urls(database, "https://a.example/1", "https://a.example/2", origin=Origin.MANUAL)
+    async with database.as_system() as conn:
+        await save(conn, records=[await a_content(conn, source.id, "https://a.example/1", a_record())], now=START)
+
+    (link,) = re.findall(r'href="(/admin/articles/[^"]+)">Article', (await operator.open("/admin/frontier")).text)
+    article = (await operator.open(link)).text
+
+    assert 'href="https://a.example/1"' in article
+    assert "Harbour News</a>" in article
+    assert '<div class="prose"' in article
+
+
+async def test_an_article_that_only_a_private_feed_lists_is_neither_linked_nor_shown(
+    operator: Person, database: Database
+) -> None:
+    source = await a_site(database)
+    await queue_urls(database, "https://a.example/1", source_id=source.id)
+    async with database.as_system() as conn:
+        article_id = await an_article_id(conn, source.id, "https://a.example/1")
+        await conn.execute("UPDATE sources SET is_system = false, feed_url = feed_url || '?key=8c1f2a'")
+
+    assert "/admin/articles/" not in (await operator.open("/admin/frontier")).text
+    assert (await operator.open(f"/admin/articles/{article_id}")).status_code == 404
+    assert (await operator.open(f"/admin/articles/{new_id()}")).status_code == 404
 
 
 async def test_deleting_asks_for_confirmation_and_is_in_the_audit_log(operator: Person, database: Database) -> None:

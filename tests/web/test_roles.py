@@ -21,6 +21,7 @@ RULES = [
     ("GET /api/v1/channels", Role.MODERATOR),
     ("GET /admin/channels/options", Role.SUPER_ADMIN),
     ("GET /admin/channels", Role.MODERATOR),
+    ("/admin/articles", Role.MODERATOR),
     ("/admin/labels", Role.MODERATOR),
     ("/admin/moderation", Role.MODERATOR),
     ("/admin/palette", Role.MODERATOR),

@@ -64,6 +64,7 @@ from headwater.web.routes import (
 from headwater.web.routes import rules as reader_rules
 from headwater.web.routes.admin import (
     ai_usage,
+    articles,
     audit,
     bulk,
     channels,
@@ -90,7 +91,7 @@ _FOLDER = Path(__file__).parent
 PAGES = (
     auth, account, preferences, dashboard, feeds, adding, opml, read, views, tags, discover, health, sources, bulk,
     filters, frontier, popularity, moderation, labels, rules, reader_rules, mutes, notifications, stories, channels,
-    ai_usage, people, audit, settings, design, help_pages, palette, downloads, later,
+    ai_usage, people, audit, settings, design, articles, help_pages, palette, downloads, later,
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
 from headwater.analytics.types import ReaderAction
+from headwater.articles.store.content import save
 from headwater.db import Database
 from headwater.frontier.store import changes, claims, queue
 from headwater.frontier.types import Answered, GivenUp, HostAnswer, Origin, Submission
@@ -14,6 +15,8 @@ from headwater.ids import new_id
 from headwater_lab.zoo import Zoo
 from tests.ai.spending import spend
 from tests.analytics.crowd import a_crowd, does
+from tests.articles.builders import a_content, a_record
+from tests.builders import a_source
 from tests.flows.browser.person import CHROMIUM, Place, open_page, register
 from tests.flows.browser.served import Served, serve_pages
 from tests.flows.browser.test_every_page import faults_of
@@ -301,3 +304,24 @@ def test_the_page_of_all_components_has_no_fault(operator: Page) -> None:
     assert faults_of(operator) == []
     for name in ("Text", "Colours", "Buttons", "Form fields", "Messages and states", "Articles: cards", "Empty lists"):
         expect(operator.get_by_role("heading", name=name, exact=True)).to_be_visible()
+
+
+def test_a_url_of_the_crawl_queue_leads_to_its_article(operator: Page, served: Served) -> None:
+    url = "https://harbour.example/bridge.html"
+
+    async def fill(database: Database) -> None:
+        async with database.as_system() as conn:
+            source = await a_source(
+                conn, url="https://harbour.example/feed", name="Harbour Post", now=datetime.now(UTC)
+            )
+            await queue.submit(conn, submissions=[Submission(url, Origin.MANUAL)], now=datetime.now(UTC))
+            record = await a_content(conn, source.id, url, a_record())
+            await save(conn, records=[record], now=datetime.now(UTC))
+
+    served.run(fill)
+    operator.goto("/admin/frontier?host=harbour.example", wait_until="networkidle")
+    operator.get_by_role("link", name=f"Article of {url}").press("Enter")
+
+    expect(operator.get_by_role("heading", name="Labels")).to_be_visible()
+    assert faults_of(operator) == []
+    expect(operator.get_by_role("link", name="Harbour Post")).to_be_visible()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from litestar import get, post
 from litestar.di import NamedDependency, Provide
@@ -20,8 +21,9 @@ from headwater.accounts.store import saved_filters
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import Call, CallContext, decode_cursor, encode_cursor
 from headwater.audit.types import AuditAction
-from headwater.channels.visible import route_deleted, submit_urls
+from headwater.channels.visible import find_visible, route_deleted, submit_urls
 from headwater.db import Connection
+from headwater.downstream.store import find_extracted
 from headwater.errors import Invalid, UrlNotFound
 from headwater.frontier.matching import RETRIED, delete_matching, retry_matching
 from headwater.frontier.store import changes, listing
@@ -38,8 +40,8 @@ from headwater.frontier.types import (
 )
 from headwater.hosts.store.status import find_status, list_waiting
 from headwater.sources.store.sources import find_label, list_labels
-from headwater.types import PageCursor, SortPlace, SourceId
-from headwater.urls import masked
+from headwater.types import ArticleId, PageCursor, SortPlace, SourceId
+from headwater.urls import key_or_none, masked
 from headwater.web.errors import fragment
 from headwater.web.format import count
 from headwater.web.query import parse_id, parse_number, search_text
@@ -105,9 +107,18 @@ async def list_page(
             "sort": order, "next": next_, "options": frontier_options, "is_sorted": order.column is not UrlSort.FOUND,
             "matching": await listing.count_urls(conn, wanted=wanted, now=call.now) if not cursor else None,
             "labels": await list_labels(conn, source_ids=[one for one in named if one]),
-            "statuses": list(Status), "origins": list(Origin),
+            "statuses": list(Status), "origins": list(Origin), "articles": await _articles_of(conn, urls, call.now),
             "shown_host": await find_status(conn, name=wanted.host, now=call.now) if wanted.host else None,
         }  # fmt: skip
+
+
+async def _articles_of(conn: Connection, urls: Sequence[FrontierUrl], now: datetime) -> dict[UUID, ArticleId]:
+    """The articles of these URLs that everyone may know, by the id of the URL."""
+    keys = {key: url.id for url in urls if (key := key_or_none(url.url)) is not None}
+    found = await find_extracted(conn, url_keys=list(keys)) if keys else {}
+    ids = {keys[key]: article_id for key, (article_id, _) in found.items()}
+    visible = set(await find_visible(conn, list(ids.values()), now))
+    return {url_id: article_id for url_id, article_id in ids.items() if article_id in visible}
 
 
 async def find_page(
