@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from ipaddress import ip_network
 from typing import Any, cast
 
 import uvicorn
@@ -115,6 +116,12 @@ def address_of(listener: socket.socket) -> str:
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
+def _mapped(network: str) -> str:
+    """A network of IPv4 as a socket for both, such as `::`, shows it; empty for one of IPv6."""
+    given = ip_network(network, strict=False)
+    return f"::ffff:{given.network_address}/{96 + given.prefixlen}" if given.version == 4 else ""
+
+
 async def serve(
     app: Litestar, listener: socket.socket, stop: asyncio.Event, drain: timedelta, *, proxies: Sequence[str] = (),
     per_network: int = PER_NETWORK,
@@ -124,6 +131,7 @@ async def serve(
     Client address and scheme are those of the connection, or those that one of the trusted `proxies` sends. Others than
     these have at most `per_network` connections from one network.
     """
+    proxies = [*proxies, *(mapped for one in proxies if (mapped := _mapped(one)))]
     counted = partial(WatchedConnection, networks=NetworkConnections(per_network, proxies))
     config = uvicorn.Config(
         app, http=cast("Any", counted), lifespan="off", log_config=None, access_log=False, server_header=False,

@@ -102,6 +102,27 @@ async def test_only_a_trusted_proxy_sets_the_client_address(
         assert {address for (address,) in await cur.fetchall()} == expected
 
 
+@pytest.mark.parametrize("trusted", ["127.0.0.1", "127.0.0.0/30"])
+async def test_a_trusted_proxy_may_connect_by_ipv4_to_a_socket_of_ipv6(
+    app: Litestar, database: Database, trusted: str
+) -> None:
+    """As with HEADWATER_HOST=::, where its address is ::ffff:127.0.0.1."""
+    stop = asyncio.Event()
+    with listen("::ffff:127.0.0.1", 0) as listener:
+        serving = asyncio.create_task(serve(app, listener, stop, timedelta(seconds=1), proxies=[trusted]))
+        async with AsyncClient(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+            client.headers["X-Forwarded-For"] = "203.0.113.7"
+            person = Person(client)
+            person.setup_code = await setup_code_of(database)
+            await person.register()
+        stop.set()
+        await serving
+
+    async with database.as_system() as conn:
+        cur = await conn.execute("SELECT address FROM sessions")
+        assert {address for (address,) in await cur.fetchall()} == {"203.0.113.7"}
+
+
 @pytest.mark.parametrize(
     ("changed", "status", "message"),
     [
