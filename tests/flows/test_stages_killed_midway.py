@@ -1,4 +1,4 @@
-"""As test_killed_midway.py, for the stages `classifying`, `rules` and `notifying`."""
+"""As test_killed_midway.py, for the stages `classifying`, `rules`, `notifying` and `digests`."""
 
 import asyncio
 import json
@@ -14,6 +14,7 @@ from headwater.audit.types import COMMAND_LINE
 from headwater.channels import operate
 from headwater.channels.types import ChannelFields, DestinationLimits
 from headwater.db import Database
+from headwater.library.digests.worker import DigestWriter
 from headwater.library.notifications.worker import Notifier
 from headwater.library.rules.types import NotificationKind, RuleActions
 from headwater.net import Client
@@ -25,6 +26,7 @@ from tests.flows import test_killed_midway
 from tests.flows.test_killed_midway import HOW, PATIENCE_S, WAIT, Scene
 from tests.flows.test_up import embedded_only
 from tests.flows.victim import CLASSIFYING, PRELOAD
+from tests.library.digests.test_stage import DAILY, choose
 from tests.library.notifications.test_stage import SECRET, SITE, add_target
 from tests.library.rules.reader import RuleReader, a_rule_reader
 from tests.understanding.test_worker import a_page
@@ -213,3 +215,38 @@ async def test_a_digest_that_was_killed_is_queued_once(scene: Scene, how: str) -
     assert due == [1, 0]
     assert await scene.row("SELECT count(*) FROM outgoing_mail") == (1,)
     assert await scene.row("SELECT count(*), count(sent_at) FROM notifications") == (3, 3)
+
+
+# Unread articles by email
+
+
+async def write_digests_again(scene: Scene, clock: MovableClock) -> int:
+    """Returns how many were due."""
+    async with scene.database() as database:
+        writer = DigestWriter(database, clock, site=SITE, has_mail_server=True)
+        due = await writer.claim(10)
+        for one in due:
+            await writer.work(one)
+        return len(due)
+
+
+@HOW
+async def test_an_email_with_unread_articles_that_was_killed_is_queued_once(scene: Scene, how: str) -> None:
+    async with scene.database() as database:
+        ada = await a_scene_with_rules(database)
+        async with database.as_system() as conn:
+            await conn.execute("UPDATE users SET confirmed_at = created_at")
+        await choose(ada, DAILY)
+    ada.clock.move(hours=18)  # six in the morning
+    async with scene.holding("LOCK TABLE outgoing_mail IN SHARE MODE"):
+        await scene.start("tests.flows.victim", "write_digests", scene.conninfo, ada.clock().isoformat())
+        await scene.until_it_waits()
+        await scene.kill(how)
+    await scene.settled()
+    halfway = await scene.row("SELECT count(*) FROM outgoing_mail")
+    early = await write_digests_again(scene, ada.clock)
+    ada.clock.move(minutes=3)
+    due = [await write_digests_again(scene, ada.clock), await write_digests_again(scene, ada.clock)]
+
+    assert (halfway, early, due) == ((0,), 0, [1, 0])
+    assert await scene.row("SELECT count(*), min(kind) FROM outgoing_mail") == (1, "unread")

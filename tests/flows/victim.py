@@ -11,6 +11,7 @@ from headwater.accounts.quotas import Quotas
 from headwater.ai.types import AiOptions
 from headwater.db import Database
 from headwater.ids import new_id
+from headwater.library.digests.worker import DigestWriter
 from headwater.library.notifications.worker import Notifier
 from headwater.library.rules.worker import RuleApplier
 from headwater.library.summaries.types import SummaryOptions
@@ -78,8 +79,17 @@ async def notify(database: Database, now: str) -> None:
             await notifier.work(target)
 
 
+async def write_digests(database: Database, now: str) -> None:
+    """Emails with unread articles that are due."""
+    clock = MovableClock(datetime.fromisoformat(now))
+    writer = DigestWriter(database, clock, site="https://reader.example", has_mail_server=True)
+    for due in await writer.claim(10):
+        await writer.work(due)
+
+
 OPERATIONS: dict[str, Callable[..., Awaitable[None]]] = {
-    one.__name__: one for one in (retain, summarise, begin_import, work_on_import, classify, apply_rules, notify)
+    one.__name__: one
+    for one in (retain, summarise, begin_import, work_on_import, classify, apply_rules, notify, write_digests)
 }
 
 
