@@ -21,6 +21,7 @@ log = get_logger()
 
 TIMEOUT_S = 20  # for each line of the server
 WHOLE_S = 60  # for an email; shorter than the lease of a queued one
+LINE_MAX = 998  # bytes of a line of an email (RFC 5322)
 ANSWER_BYTES = 1_000_000  # of all lines of the server, for an email
 PORTS = {"smtp": 587, "smtps": 465}
 INVALID = "HEADWATER_SMTP_URL is invalid: write smtp://user:password@mail.example:587."
@@ -81,6 +82,8 @@ class Mailer:
                 email["List-Unsubscribe"] = f"<{unsubscribe}>"
                 email["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
             email.set_content(text)
+            if unsubscribe:  # a URL beyond 78 characters would be sent as encoded words, which mail programs ignore
+                email.policy = email.policy.clone(max_line_length=LINE_MAX)
         except ValueError:
             log.warning("mail refused", to=to, subject=subject)
             return Delivery.REFUSED
