@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
@@ -211,20 +210,3 @@ def test_only_the_last_of_two_searches_is_shown(reader: Page) -> None:
 
     expect(reader.locator(".feed")).to_have_count(1)
     expect(feed_line(reader, "Feed 07")).to_be_visible()
-
-
-def test_an_opml_file_is_imported_by_dropping_it(reader: Page, tmp_path: Path) -> None:
-    file = tmp_path / "mine.opml"
-    file.write_text('<opml version="2.0"><body><outline text="A" xmlUrl="https://a.example/feed"/></body></opml>')
-    reader.goto("/opml")
-    box = reader.get_by_label("Drop an OPML file here").bounding_box()
-    assert box is not None
-    dropped = {"items": [], "files": [str(file)], "dragOperationsMask": 1}
-    where = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] - 8, "data": dropped}
-
-    session = reader.context.new_cdp_session(reader)
-    for step in ("dragEnter", "dragOver", "drop"):
-        session.send("Input.dispatchDragEvent", {"type": step, **where})
-    reader.get_by_role("button", name="Import").click()
-
-    expect(reader.locator("#import-progress")).to_contain_text("1 added")
