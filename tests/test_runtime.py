@@ -36,6 +36,14 @@ def test_links_in_letters_lead_to_where_people_find_us(given: dict[str, str], si
     assert web_options(settings(**given), listens_at="http://127.0.0.1:4711").site == site
 
 
+@pytest.mark.parametrize(
+    ("host", "site"),
+    [("::", "http://127.0.0.1:8000"), ("0.0.0.0", "http://127.0.0.1:8000"), ("::1", "http://[::1]:8000")],
+)
+def test_links_that_stages_write_have_an_address_that_can_be_opened(host: str, site: str) -> None:
+    assert options_of(settings(host=host)).alerts.site == site
+
+
 @pytest.mark.parametrize("enabled", ["true", "false"])
 def test_classifying_can_be_disabled(enabled: str) -> None:
     assert options_of(settings(classify_enabled=enabled)).classifying.is_enabled is (enabled == "true")

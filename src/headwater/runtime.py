@@ -50,6 +50,7 @@ from headwater.sitemaps.types import Limits, SitemapOptions
 from headwater.spider.types import SpiderOptions
 from headwater.understanding.tagging.types import TaggingOptions
 from headwater.understanding.types import ClassifyingOptions
+from headwater.urls import http_url
 from headwater.web import WebOptions
 from headwater.web.routes.admin.settings import SettingLine
 
@@ -292,7 +293,7 @@ def setting_lines(settings: Settings) -> list[SettingLine]:
 
 def site_of(settings: Settings, listens_at: str = "") -> str:
     """The URL of this instance, for links."""
-    return (settings.public_url or listens_at or f"http://{settings.host}:{settings.port}").rstrip("/")
+    return (settings.public_url or listens_at or http_url(settings.host, settings.port)).rstrip("/")
 
 
 def mailer_of(settings: Settings) -> Mailer:

@@ -34,6 +34,7 @@ from headwater.downstream.watch import RevisionWatch
 from headwater.errors import HeadwaterError, Invalid, PortTaken
 from headwater.types import Clock
 from headwater.understanding.rulebook.trial import RuleTester
+from headwater.urls import http_url
 from headwater.web import WebOptions, templates, web_routes
 
 STREAMS = "streams"  # in the app's state: they end when the server stops
@@ -112,8 +113,7 @@ def listen(host: str, port: int) -> socket.socket:
 def address_of(listener: socket.socket) -> str:
     """Its URL, for a browser."""
     host, port = listener.getsockname()[:2]
-    shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104  shown, not bound
-    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+    return http_url(host, port)
 
 
 def _mapped(network: str) -> str:

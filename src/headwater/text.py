@@ -10,7 +10,8 @@ NAME_SHOWN = 60  # characters of a field's name in a message
 
 # Control characters except tab, line feed and carriage return; lone surrogates, which UTF-8 cannot encode.
 _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-
+# Letters and a symbol that are shown as nothing: fillers of Hangul, and the empty braille pattern.
+_EMPTY = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _UNSEEN = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})  # not Cn, which may be a letter of a newer Unicode
 
 
@@ -46,5 +47,5 @@ def one_line(text: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing is visible: only spaces, control and format characters (U+200B, U+2060), or none."""
-    return all(unicodedata.category(character) in _UNSEEN for character in text)
+    """Whether nothing is visible: only spaces, fillers, control and format characters (U+200B, U+2060), or none."""
+    return all(unicodedata.category(character) in _UNSEEN or character in _EMPTY for character in text)

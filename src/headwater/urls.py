@@ -261,3 +261,9 @@ def is_file(url: str) -> bool:
 def _clean_query(query: str) -> str:
     kept = [pair for pair in query.split("&") if pair and pair.partition("=")[0].lower() not in TRACKING_PARAMETERS]
     return "&".join(sorted(kept, key=lambda pair: pair.partition("=")[0]))
+
+
+def http_url(host: str, port: int) -> str:
+    """The URL of a server that listens at this address, for a browser on its machine."""
+    shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104  shown, not bound
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"

@@ -433,10 +433,23 @@ async def titled(conn: Connection, title: str, url: str = "https://example.com/f
         ("long " * 100, ("long " * 51).strip()),
         ("", "example.com"),
         ("\u200b", "example.com"),
+        ("\u3164\u2800", "example.com"),
     ],
 )
 async def test_a_source_without_a_name_gets_the_title_of_its_feed(conn: Connection, title: str, name: str) -> None:
     assert await titled(conn, title) == name
+
+
+async def test_the_name_of_a_host_stays_if_an_operator_chose_it_later(conn: Connection) -> None:
+    assert await titled(conn, "The River News") == "The River News"
+    await conn.execute("UPDATE sources SET name = 'example.com'")
+
+    [claimed] = await claim(conn, now=START + 2 * HOUR)
+    outcome = Polled(replace(a_read_feed(START), title="The River News"), Validators(None, None))
+    await answer(conn, an_answer(claimed, outcome=outcome))
+
+    source = await sources.find_by_id(conn, source_id=claimed.source_id)
+    assert (claimed.state.last_full_at, source.name) == (START, "example.com")
 
 
 async def test_a_name_that_an_operator_chose_stays(conn: Connection) -> None:

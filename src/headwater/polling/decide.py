@@ -190,8 +190,9 @@ def _end(disabled: Disabled) -> datetime:
 
 
 def source_name(feed: ClaimedFeed, title: str) -> str:
-    """The name that a source without one gets from its feed; empty without a title that everyone may know."""
-    if is_private_feed(feed.feed_url, is_public=feed.is_system):
+    """The name that a source without one gets when its feed is read for the first time; empty without a title that
+    everyone may know. Later an operator may have chosen the name, also that of the host."""
+    if feed.state.last_full_at is not None or is_private_feed(feed.feed_url, is_public=feed.is_system):
         return ""
     name = one_line(title)[:NAME_MAX].strip()
     return "" if is_blank(name) else name
