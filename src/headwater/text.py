@@ -46,6 +46,12 @@ def one_line(text: str) -> str:
     return composed(" ".join("".join(one if one.isprintable() else " " for one in text).split()))
 
 
+def as_name(text: str, *, most: int) -> str:
+    """The text on one line of at most so many characters, as a name; empty if nothing of it is visible."""
+    name = one_line(text)[:most].strip()
+    return "" if is_blank(name) else name
+
+
 def is_blank(text: str) -> bool:
     """Whether nothing is visible: only spaces, fillers, control and format characters (U+200B, U+2060), or none."""
     return all(unicodedata.category(character) in _UNSEEN or character in _EMPTY for character in text)

@@ -29,7 +29,7 @@ from headwater.polling.types import (
     PollingOptions,
     PollOutcome,
 )
-from headwater.text import is_blank, one_line
+from headwater.text import as_name
 from headwater.types import SourceId
 
 NAME_MAX = 255  # of a source
@@ -194,5 +194,4 @@ def source_name(feed: ClaimedFeed, title: str) -> str:
     everyone may know. Later an operator may have chosen the name, also that of the host."""
     if feed.state.last_full_at is not None or is_private_feed(feed.feed_url, is_public=feed.is_system):
         return ""
-    name = one_line(title)[:NAME_MAX].strip()
-    return "" if is_blank(name) else name
+    return as_name(title, most=NAME_MAX)

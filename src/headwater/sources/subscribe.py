@@ -26,7 +26,7 @@ from headwater.sources import follow as following
 from headwater.sources.page_links import READER_SCHEME
 from headwater.sources.store import custom, sources
 from headwater.sources.types import Source
-from headwater.text import is_blank, one_line
+from headwater.text import as_name
 from headwater.types import SourceId, UserId
 from headwater.urls import complete_url, host_of
 
@@ -46,8 +46,7 @@ def check_address(text: str) -> str:
 
 def name_of(title: str, url: str) -> str:
     """The name of a feed with this title; without one, its host."""
-    title = one_line(title)[:NAME_MAX].strip()
-    return host_of(url) if is_blank(title) else title
+    return as_name(title, most=NAME_MAX) or host_of(url)
 
 
 async def add_feed(
