@@ -439,7 +439,7 @@ async def test_a_page_that_readers_removed_since_is_not_read_into_the_article_of
 async def test_a_page_that_a_public_source_without_a_feed_finds_is_its_own_from_then_on(
     database: Database, extractor: Extractor, source: SourceId
 ) -> None:
-    """Whoever saved it, or listed it in a private feed, before: otherwise it would stay hidden from all others."""
+    """Also if a reader saved it, or a private feed listed it, before; otherwise it would be hidden from all others."""
     async with database.transaction() as conn:
         page = replace(an_article(URL), is_own=None)
         await keep_pages(conn, seen_at=START, pages=[ListedEntry(None, page)])

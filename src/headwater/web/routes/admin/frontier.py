@@ -114,9 +114,9 @@ async def list_page(
 
 async def _articles_of(conn: Connection, urls: Sequence[FrontierUrl], now: datetime) -> dict[UUID, ArticleId]:
     """The articles of these URLs that everyone may know, by the id of the URL."""
-    keys = {key: url.id for url in urls if (key := key_or_none(url.url)) is not None}
-    found = await find_extracted(conn, url_keys=list(keys)) if keys else {}
-    ids = {keys[key]: article_id for key, (article_id, _) in found.items()}
+    keys = {url.id: key for url in urls if (key := key_or_none(url.url)) is not None}
+    found = await find_extracted(conn, url_keys=list(keys.values())) if keys else {}
+    ids = {url_id: found[key][0] for url_id, key in keys.items() if key in found}
     visible = set(await find_visible(conn, list(ids.values()), now))
     return {url_id: article_id for url_id, article_id in ids.items() if article_id in visible}
 
